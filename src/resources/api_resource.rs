@@ -93,11 +93,6 @@ impl ApiResource {
         if self.is_namespaced { KindScope::Namespaced } else { KindScope::Cluster }
     }
 
-    /// The subresource of a name.
-    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
-        self.subresources.iter().find(|subresource| *subresource.name == *name)
-    }
-
     /// The group and plural that all its versions share. The events of both groups are the same objects.
     pub fn identity(&self) -> (Text, Text) {
         let group = match &*self.kind.group {

@@ -45,12 +45,12 @@ impl Resources {
 
     /// The versions of a kind, the preferred one first.
     fn versions(&self, kind: &GroupVersionKind) -> impl Iterator<Item = &ApiResource> + Clone {
-        let wanted = key(kind);
+        let searched = key(kind);
         let at = |index: &usize| self.all.get(*index);
         let start =
-            self.by_kind.partition_point(|index| at(index).is_some_and(|one| key(&one.kind) < wanted));
+            self.by_kind.partition_point(|index| at(index).is_some_and(|one| key(&one.kind) < searched));
         let rest = self.by_kind.get(start..).unwrap_or_default();
-        rest.iter().filter_map(at).take_while(move |resource| key(&resource.kind) == wanted)
+        rest.iter().filter_map(at).take_while(move |resource| key(&resource.kind) == searched)
     }
 
     /// The resource of a kind, in this version or else in the preferred one.
@@ -70,16 +70,6 @@ impl Resources {
             let kind = &resource.kind;
             *resource.plural == *plural && *kind.group == *group && *kind.version == *version
         })
-    }
-
-    /// The kind of `pods` or of `pods/eviction`, in exactly this group and version of the resource.
-    pub fn kind_of(&self, group: &str, version: &str, resource: &str) -> Option<&GroupVersionKind> {
-        match resource.split_once('/') {
-            None => self.get(group, version, resource).map(|found| &found.kind),
-            Some((plural, name)) => {
-                self.get(group, version, plural)?.subresource(name).map(|subresource| &subresource.kind)
-            }
-        }
     }
 
     /// The resources of a category, each in its preferred version; none if there is no such category.
@@ -125,39 +115,38 @@ fn key(kind: &GroupVersionKind) -> (&str, &str) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn resource(api_version: &str, kind: &str, plural: &str, short: &[&str]) -> ApiResource {
-        ApiResource {
+impl Resources {
+    /// A few resources of similar names.
+    pub(crate) fn sample() -> Self {
+        let rows: [(_, _, _, &[&str]); 7] = [
+            ("v1", "Event", "events", &["ev"]),
+            ("v1", "Pod", "pods", &["po"]),
+            ("apps/v1", "Deployment", "deployments", &["deploy"]),
+            ("apps/v1beta1", "Deployment", "deployments", &["deploy"]),
+            ("events.k8s.io/v1", "Event", "events", &["ev"]),
+            ("example.com/v1", "Pod", "pods", &["ev"]),
+            ("example.com/v1", "Po", "pos", &[]),
+        ];
+        let resource = |(api_version, kind, plural, short_names): (&str, &str, &str, &[&str])| ApiResource {
             kind: GroupVersionKind::new(api_version, kind),
             plural: plural.into(),
             singular: kind.to_lowercase().into(),
-            short_names: short.iter().map(|name| Text::from(*name)).collect(),
+            short_names: short_names.iter().map(|name| Text::from(*name)).collect(),
+            categories: if plural == "events" { Vec::new() } else { vec!["all".into()] },
             ..ApiResource::namespaces().clone()
-        }
+        };
+        Self::new(rows.map(resource).to_vec(), Vec::new())
     }
+}
 
-    fn served() -> Resources {
-        let mut all = vec![
-            resource("v1", "Event", "events", &["ev"]),
-            resource("v1", "Pod", "pods", &["po"]),
-            resource("apps/v1", "Deployment", "deployments", &["deploy"]),
-            resource("apps/v1beta1", "Deployment", "deployments", &["deploy"]),
-            resource("events.k8s.io/v1", "Event", "events", &["ev"]),
-            resource("example.com/v1", "Pod", "pods", &["ev"]),
-            resource("example.com/v1", "Po", "pos", &[]),
-        ];
-        for resource in all.iter_mut().filter(|resource| *resource.plural != *"events") {
-            resource.categories = vec!["all".into()];
-        }
-        Resources::new(all, Vec::new())
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn resources_are_found_by_all_their_names() {
-        let served = served();
-        for (asked, kind) in [
+        let served = Resources::sample();
+        for (name, kind) in [
             ("pods", "v1/Pod"),
             ("Pod", "v1/Pod"),
             ("deploy", "apps/v1/Deployment"),
@@ -171,28 +160,22 @@ mod tests {
             ("pods.v1.", "v1/Pod"),
             ("pods.example.com", "example.com/v1/Pod"),
             ("po", "example.com/v1/Po"),
+            ("PODS", "v1/Pod"),
+            ("DEPLOYMENT.v1.apps", "apps/v1/Deployment"),
+            ("PO", "example.com/v1/Po"),
         ] {
-            let found = served.resolve(asked).map(|resource| resource.kind.to_string());
-            assert_eq!(found.as_deref(), Some(kind), "{asked}");
+            let found = served.resolve(name).map(|resource| resource.kind.to_string());
+            assert_eq!(found.as_deref(), Some(kind), "{name}");
         }
-        for (asked, kind) in
-            [("PODS", "v1/Pod"), ("DEPLOYMENT.v1.apps", "apps/v1/Deployment"), ("PO", "example.com/v1/Po")]
-        {
-            assert_eq!(
-                served.resolve(asked).map(|resource| resource.kind.to_string()).as_deref(),
-                Some(kind),
-                "{asked}"
-            );
-        }
-        let odd = ["DEPLOY", "Ev", "deployments.APPS", "deployments.V1.apps", "DEPLOY.v1.apps"];
-        for asked in ["", "widgets", "pods.apps", "deployments.v2.apps", "."].into_iter().chain(odd) {
-            assert_eq!(served.resolve(asked), None, "{asked}");
+        let unknown = ["DEPLOY", "Ev", "deployments.APPS", "deployments.V1.apps", "DEPLOY.v1.apps"];
+        for name in ["", "widgets", "pods.apps", "deployments.v2.apps", "."].into_iter().chain(unknown) {
+            assert_eq!(served.resolve(name), None, "{name}");
         }
     }
 
     #[test]
     fn a_category_has_each_kind_once() {
-        let served = served();
+        let served = Resources::sample();
         let kinds = |found: Vec<&ApiResource>| -> Vec<String> {
             found.iter().map(|resource| resource.kind.to_string()).collect()
         };
@@ -202,26 +185,8 @@ mod tests {
     }
 
     #[test]
-    fn kinds_and_resources_lead_to_each_other() {
+    fn a_kind_is_found_in_its_version_or_the_preferred_one() {
         let known = Resources::built_in();
-        for (group, version, resource, kind) in [
-            ("", "v1", "pods", Some("v1/Pod")),
-            ("", "v1", "pods/status", Some("v1/Pod")),
-            ("", "v1", "pods/exec", Some("v1/PodExecOptions")),
-            ("", "v1", "pods/eviction", Some("policy/v1/Eviction")),
-            ("apps", "v1", "deployments/scale", Some("autoscaling/v1/Scale")),
-            ("autoscaling", "v1", "horizontalpodautoscalers", Some("autoscaling/v1/HorizontalPodAutoscaler")),
-            ("kyverno.io", "v1", "clusterpolicies", Some("kyverno.io/v1/ClusterPolicy")),
-            ("extensions", "v1beta1", "ingresses", Some("extensions/v1beta1/Ingress")),
-            ("", "v1", "Pod", None),
-            ("", "v1", "pods/none", None),
-            ("", "v1", "pods/", None),
-            ("apps", "v2", "deployments", None),
-            ("", "", "", None),
-        ] {
-            let found = known.kind_of(group, version, resource).map(ToString::to_string);
-            assert_eq!(found.as_deref(), kind, "{group}/{version} {resource}");
-        }
         for (api_version, kind, found) in [
             ("autoscaling/v1", "HorizontalPodAutoscaler", Some("autoscaling/v1")),
             ("autoscaling/v2beta2", "HorizontalPodAutoscaler", Some("autoscaling/v2")),
@@ -233,14 +198,11 @@ mod tests {
             let found_version = resource.map(|resource| resource.kind.api_version());
             assert_eq!(found_version.as_deref(), found, "{api_version} {kind}");
         }
-        let pods = known.get("", "v1", "pods").unwrap();
-        assert_eq!(pods.subresource("resize").map(|subresource| &subresource.kind), Some(&pods.kind));
-        assert_eq!(pods.subresource("scale"), None);
     }
 
     #[test]
     fn the_scope_is_that_of_any_version() {
-        let served = served();
+        let served = Resources::sample();
         assert_eq!(served.scope(&GroupVersionKind::new("apps/v9", "Deployment")), KindScope::Cluster);
         assert_eq!(served.scope(&GroupVersionKind::new("v1", "Deployment")), KindScope::Unknown);
     }

@@ -77,7 +77,7 @@ fn add_kinds(document: &Document, found: &mut Vec<CustomKind>, errors: &mut Vec<
 }
 
 /// Whether an object is a `CustomResourceDefinition`.
-fn is_definition(value: &Value) -> bool {
+pub(super) fn is_definition(value: &Value) -> bool {
     GroupVersionKind::of(value).is_some_and(|kind| {
         &*kind.group == "apiextensions.k8s.io" && &*kind.kind == "CustomResourceDefinition"
     })
@@ -170,9 +170,8 @@ mod tests {
         assert_eq!(first.kind.to_string(), "example.com/v2/Gateway");
         assert_eq!((&*first.plural, &*first.singular), ("gates", "gate"));
         assert_eq!((&*first.short_names, &*first.categories), (&["gt".into()][..], &["all".into()][..]));
-        let kind = |name| first.subresource(name).map(|subresource| subresource.kind.to_string());
-        assert_eq!(kind("scale").as_deref(), Some("autoscaling/v1/Scale"));
-        assert_eq!(kind("status").as_deref(), Some("example.com/v2/Gateway"));
+        let kinds: Vec<String> = first.subresources.iter().map(|one| one.kind.to_string()).collect();
+        assert_eq!(kinds, ["autoscaling/v1/Scale", "example.com/v2/Gateway"]);
         assert_eq!(second.kind.to_string(), "example.com/v1/Gateway");
         assert_eq!(second.subresources, []);
     }

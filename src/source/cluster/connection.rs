@@ -1,15 +1,14 @@
-//! How a cluster is reached.
+//! The connection to a cluster.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How a cluster is reached: what is not given is what the kubeconfig says.
+/// The connection to a cluster. Fields that are not set come from the kubeconfig.
 #[derive(Clone, Debug, Default)]
 pub struct Connection {
-    /// The kubeconfig; `None` for what `KUBECONFIG` or the home folder names, else the cluster that the
-    /// process runs in.
+    /// The kubeconfig; `None` for that of `KUBECONFIG` or the home folder, or else the cluster that the process runs in.
     pub kubeconfig: Option<PathBuf>,
-    /// The context in it; `None` for its current one.
+    /// The context; `None` for the current one.
     pub context: Option<String>,
     /// The name of the cluster in the kubeconfig.
     pub cluster: Option<String>,
@@ -19,19 +18,19 @@ pub struct Connection {
     pub server: Option<String>,
     /// A bearer token.
     pub token: Option<Secret>,
-    /// The file with the certificate of the authority that the server's certificate comes from.
+    /// The file with the certificate authority of the server.
     pub certificate_authority: Option<PathBuf>,
     /// The name that the server's certificate is checked against.
     pub tls_server_name: Option<String>,
-    /// Whether the server's certificate is taken as it is.
+    /// Whether the server's certificate is not checked.
     pub insecure_skip_tls_verify: bool,
     /// The file with the user's certificate.
     pub client_certificate: Option<PathBuf>,
     /// The file with the key of the user's certificate.
     pub client_key: Option<PathBuf>,
-    /// As whom requests are made.
+    /// The user to impersonate.
     pub impersonation: Impersonation,
-    /// How long one request may take; `None` for as long as it takes.
+    /// The timeout of a request; `None` for no timeout.
     pub request_timeout: Option<Duration>,
 }
 
@@ -45,7 +44,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// As whom requests are made.
+/// The user to impersonate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Impersonation {
     /// The user.
@@ -54,12 +53,12 @@ pub struct Impersonation {
     pub groups: Vec<String>,
     /// The user's id.
     pub uid: Option<String>,
-    /// Further names and values.
+    /// Extra attributes: names and values.
     pub extra: Vec<(String, String)>,
 }
 
 impl Impersonation {
-    /// Whether something is given for a user that is not.
+    /// Whether there are attributes without a user.
     pub fn lacks_user(&self) -> bool {
         self.user.is_none() && !(self.groups.is_empty() && self.uid.is_none() && self.extra.is_empty())
     }

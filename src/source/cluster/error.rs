@@ -36,19 +36,19 @@ pub enum ClusterError {
         /// The server's own sentence.
         message: String,
     },
-    /// Nobody answers at the server's address.
+    /// The server refuses the connection.
     #[error("The connection to the server {0} was refused - did you specify the right host or port?")]
     ConnectionRefused(String),
     /// The server cannot be reached, or the connection broke.
     #[error("Unable to connect to the server: {0}")]
     Unreachable(String),
-    /// The answer of the server cannot be read.
-    #[error("the server's answer for {asked} cannot be read: {fault}")]
+    /// The response of the server cannot be read.
+    #[error("the server's answer for {asked} cannot be read: {cause}")]
     Malformed {
-        /// What was asked for.
+        /// The request.
         asked: String,
-        /// What is wrong with the answer.
-        fault: String,
+        /// What is wrong with the response.
+        cause: String,
     },
     /// The server serves no kind of this name.
     #[error("the server doesn't have a resource type \"{0}\"")]
@@ -64,10 +64,10 @@ pub enum ClusterError {
     /// There is no server for a dry run.
     #[error("{0} take no dry run here")]
     NoDryRun(String),
-    /// The recording has no answer.
+    /// The recording has no response.
     #[error("the recording has no answer: {0}")]
     NotRecorded(String),
-    /// An answer could not be recorded.
+    /// A response could not be recorded.
     #[error("the answer cannot be recorded: {0}")]
     NotWritten(String),
     /// The user ended the run.
@@ -83,8 +83,8 @@ impl ClusterError {
             Self::Config(why) => Self::Config(words(&why)),
             Self::Refused { reason, message } => Self::Refused { reason, message: words(&message) },
             Self::Unreachable(why) => Self::Unreachable(words(&why)),
-            Self::Malformed { asked, fault } => {
-                Self::Malformed { asked: words(&asked), fault: words(&fault) }
+            Self::Malformed { asked, cause } => {
+                Self::Malformed { asked: words(&asked), cause: words(&cause) }
             }
             Self::NotRecorded(asked) => Self::NotRecorded(words(&asked)),
             Self::NotWritten(why) => Self::NotWritten(words(&why)),
@@ -117,9 +117,9 @@ impl ClusterError {
         let denied = message.contains("denied the request");
         match &**reason {
             "Invalid" => true,
-            // Rights are told in these words.
+            // Messages about rights have these words.
             "Forbidden" => denied || !message.contains("forbidden: User \""),
-            // Another object of the name is meant.
+            // The object was created again.
             "Conflict" => message.contains("UID in precondition") || denied,
             "RequestEntityTooLarge" | "status 413" => true,
             "BadRequest" => !message.contains("does not support dry run"),
@@ -132,7 +132,7 @@ impl ClusterError {
         matches!(self, Self::Refused { reason, .. } if reason == "AlreadyExists")
     }
 
-    /// Whether there may be an answer nevertheless: the server does not say that the request is wrong.
+    /// Whether another attempt may succeed: the server does not say that the request is wrong.
     pub fn withholds(&self) -> bool {
         const ANSWERS: [&str; 7] = [
             "NotFound",
@@ -155,7 +155,7 @@ impl ClusterError {
         matches!(self, Self::Refused { reason, .. } if reason == "NotFound")
     }
 
-    /// Whether nothing was sent: the configuration is at fault.
+    /// Whether the configuration is wrong, so that nothing was sent.
     pub const fn is_configuration(&self) -> bool {
         matches!(
             self,

@@ -1,9 +1,10 @@
 //! Lookups that a cluster did not answer.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::ClusterError;
+use super::once_map::lock;
 
 /// The most that are kept.
 const MAX_KEPT: usize = 1000;
@@ -26,14 +27,14 @@ pub(super) struct FailedLookups(Mutex<BTreeMap<String, FailedLookup>>);
 impl FailedLookups {
     /// Adds a lookup.
     pub(super) fn note(&self, missed: FailedLookup) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         known.entry(missed.what.clone()).or_insert(missed);
         if known.len() > MAX_KEPT {
             known.pop_last();
         }
     }
 
-    /// Adds a lookup that a rule failed because of, unless the answer is known: there is no such object.
+    /// Adds a lookup that a rule failed because of, unless the server says that the request is wrong.
     pub(super) fn note_reported(&self, what: impl FnOnce() -> String, why: &ClusterError) {
         if why.withholds() {
             let is_reported = !why.is_of_the_recording();
@@ -43,7 +44,7 @@ impl FailedLookups {
 
     /// Removes and returns all of them.
     pub(super) fn take(&self) -> Vec<FailedLookup> {
-        let known = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let known = std::mem::take(&mut *lock(&self.0));
         known.into_values().collect()
     }
 }
@@ -65,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_withheld() {
+    fn only_withheld_answers_are_kept() {
         let failed_lookups = FailedLookups::default();
         for (reason, is_missed) in [("NotFound", false), ("BadRequest", false), ("Forbidden", true)] {
             let why = ClusterError::Refused { reason: reason.into(), message: "x".into() };

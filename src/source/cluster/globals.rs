@@ -5,7 +5,7 @@ use crate::resources::{ApiResource, GroupVersionResource};
 use crate::source::context_objects::EntrySource;
 use crate::value::{Text, Value};
 
-use super::{Cluster, ClusterError, ListQuery};
+use super::{Cluster, ClusterError, ClusterResult, ListQuery};
 
 /// The kind of the entries.
 const KIND: &str = "globalcontextentries.kyverno.io";
@@ -18,7 +18,7 @@ const PAGE_SIZE: u32 = 500;
 /// # Errors
 ///
 /// The request failed.
-pub(super) fn spec(cluster: &dyn Cluster, name: &str) -> Result<Option<Value>, ClusterError> {
+pub(super) fn spec(cluster: &dyn Cluster, name: &str) -> ClusterResult<Option<Value>> {
     let served = cluster.resources()?;
     let Some(kind) = served.resolve(KIND).filter(|kind| kind.full_name() == KIND) else { return Ok(None) };
     let entry = cluster.get(kind, None, name)?;
@@ -68,27 +68,15 @@ impl Globals<'_> {
             let text = format!("{} belong to no namespace", resource.full_name());
             return Err(LookupError::Unanswerable(text));
         }
-        let (mut found, mut after) = (Vec::new(), None);
-        loop {
-            let query = ListQuery {
-                resource,
-                namespace,
-                labels: None,
-                fields: None,
-                limit: PAGE_SIZE,
-                after: after.as_deref(),
-            };
-            let page = cluster.list(&query).map_err(unanswered)?;
-            found.extend(page.objects);
+        let mut found = Vec::new();
+        for page in (ListQuery { namespace, ..ListQuery::all(resource, PAGE_SIZE) }).pages(cluster) {
+            found.extend(page.map_err(unanswered)?.objects);
             if found.len() > most {
                 let text =
                     format!("{} are more than {most} objects (limit targets={most})", resource.full_name());
                 return Err(LookupError::Unanswerable(text));
             }
-            if page.next.is_none() || page.next == after {
-                return Ok(found);
-            }
-            after = page.next;
         }
+        Ok(found)
     }
 }

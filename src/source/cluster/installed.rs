@@ -12,30 +12,30 @@ const CONTROLLERS: &str = "app.kubernetes.io/component in (admission-controller,
 /// The name of its configuration by default.
 const CONFIGURATION: &str = "kyverno";
 
-/// Names another configuration to its controllers.
+/// The variable of its controllers for another name.
 const CONFIGURATION_VARIABLE: &str = "INIT_CONFIG";
 
 /// Where Kyverno is installed by default.
 const NAMESPACE: &str = "kyverno";
 
-/// So many candidates are looked at.
+/// The most Deployments that are looked at.
 const MAX_CANDIDATES: u32 = 50;
 
 /// A Kyverno as it is installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstalledKyverno {
-    /// Its version as its Deployment tells it, such as `v1.19.0`.
+    /// Its version as in its Deployment, such as `v1.19.0`.
     pub version: String,
     /// The namespace of its controllers.
     pub namespace: String,
 }
 
-/// What the configuration of a Kyverno says about what policies see.
+/// The configuration of a Kyverno.
 #[derive(Clone, Debug, Default)]
 pub struct KyvernoConfiguration {
     /// The `ConfigMap`, as `namespace/name`.
     pub place: String,
-    /// What keeps requests from policies.
+    /// Which requests policies do not see.
     pub filters: RequestFilters,
 }
 
@@ -84,8 +84,7 @@ impl KyvernoConfiguration {
 }
 
 impl InstalledKyverno {
-    /// Looks for Kyverno in all namespaces, or where that is not allowed in its own. `None` if there is none, or if
-    /// nobody may see it.
+    /// Looks for Kyverno in all namespaces, or where that is not allowed in its default one. `None` if none is found.
     pub fn find(cluster: &dyn Cluster) -> Option<Self> {
         controllers(cluster).iter().find_map(Self::read)
     }
@@ -106,19 +105,13 @@ impl InstalledKyverno {
     }
 }
 
-/// The Deployments that may be Kyverno's controllers, of all namespaces, or where that is not allowed of its own.
+/// The Deployments that may be Kyverno's controllers.
 fn controllers(cluster: &dyn Cluster) -> Vec<Value> {
     let served = cluster.resources().unwrap_or_default();
     let Some(deployments) = served.resolve("deployments.apps") else { return Vec::new() };
     let list = |namespace| {
-        let query = ListQuery {
-            resource: deployments,
-            namespace,
-            labels: Some(CONTROLLERS),
-            fields: None,
-            limit: MAX_CANDIDATES,
-            after: None,
-        };
+        let all = ListQuery::all(deployments, MAX_CANDIDATES);
+        let query = ListQuery { namespace, labels: Some(CONTROLLERS), ..all };
         cluster.list(&query).ok()
     };
     list(None).or_else(|| list(Some(NAMESPACE))).unwrap_or_default().objects
@@ -145,7 +138,7 @@ fn place(deployment: &Value) -> Option<(&str, &str)> {
     Some((namespace, name.unwrap_or(CONFIGURATION)))
 }
 
-/// Whether a text starts as a version does; anything may stand in a label.
+/// Whether a text starts like a version; labels may have any value.
 fn is_version(text: &str) -> bool {
     let number = text.strip_prefix('v').unwrap_or(text);
     number.starts_with(|first: char| first.is_ascii_digit())
@@ -156,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_image_tells_the_version_and_else_the_label() {
+    fn the_version_is_that_of_the_image_or_else_of_the_label() {
         let deployment = |label: &str, image: &str| {
             let text = format!(
                 r#"{{"metadata":{{"namespace":"policy","labels":{{{label}}}}},

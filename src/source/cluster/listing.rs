@@ -1,51 +1,44 @@
-//! Pages of lists whose objects are parsed when they are evaluated.
+//! Pages of lists whose objects are parsed when they are used.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::value::{GroupVersionKind, JsonReader, Text, Value};
 
-use super::{ClusterError, Page};
+use super::{ClusterError, ClusterResult, Page};
 
-/// A page of a list.
-#[derive(Clone, Debug, Default)]
-pub struct ListedPage {
-    /// Its objects.
-    pub objects: Vec<ListedObject>,
-    /// The continue token of the next page; `None` on the last.
-    pub next: Option<Text>,
-    /// See [`Page::is_inconsistent`].
-    pub is_inconsistent: bool,
-}
+/// A page whose objects are parsed when they are used.
+pub type ListedPage = Page<ListedObject>;
 
-/// An object of a page: as JSON, which takes a tenth of the memory, or parsed already.
+/// An object of a page: as JSON, which takes a tenth of the memory, or parsed.
 #[derive(Clone, Debug)]
-pub struct ListedObject(Form);
+pub struct ListedObject(Content);
 
 #[derive(Clone, Debug)]
-enum Form {
-    Read(Value),
-    Sent(Arc<Sent>, Range<usize>),
+enum Content {
+    Parsed(Value),
+    /// A range of a response.
+    Json(Arc<Response>, Range<usize>),
 }
 
-/// The answer that holds a page.
+/// The response with a page.
 #[derive(Debug)]
-struct Sent {
+struct Response {
     text: String,
     kind: GroupVersionKind,
     /// The request, for messages.
     asked: String,
 }
 
-impl Sent {
-    fn malformed(&self, fault: String) -> ClusterError {
-        ClusterError::Malformed { asked: self.asked.clone(), fault }
+impl Response {
+    fn malformed(&self, cause: String) -> ClusterError {
+        ClusterError::Malformed { asked: self.asked.clone(), cause }
     }
 }
 
 impl From<Value> for ListedObject {
     fn from(object: Value) -> Self {
-        Self(Form::Read(object))
+        Self(Content::Parsed(object))
     }
 }
 
@@ -55,16 +48,16 @@ impl ListedObject {
     /// # Errors
     ///
     /// A text that is no object.
-    pub fn read(self) -> Result<Value, ClusterError> {
-        let (sent, place) = match self.0 {
-            Form::Read(object) => return Ok(object),
-            Form::Sent(sent, place) => (sent, place),
+    pub fn read(self) -> ClusterResult {
+        let (response, place) = match self.0 {
+            Content::Parsed(object) => return Ok(object),
+            Content::Json(response, place) => (response, place),
         };
-        let text = sent.text.get(place).unwrap_or_default();
-        let object = Value::from_json(text).map_err(|error| sent.malformed(error.to_string()))?;
-        let object = with_kind(object, &sent.kind);
-        if !is_of_kind(&object, &sent.kind) {
-            return Err(sent.malformed("one of its items is of another kind".into()));
+        let text = response.text.get(place).unwrap_or_default();
+        let object = Value::from_json(text).map_err(|error| response.malformed(error.to_string()))?;
+        let object = with_kind(object, &response.kind);
+        if !is_of_kind(&object, &response.kind) {
+            return Err(response.malformed("one of its items is of another kind".into()));
         }
         Ok(object)
     }
@@ -72,51 +65,54 @@ impl ListedObject {
     /// About how many bytes it takes as JSON.
     pub fn weight(&self) -> usize {
         match &self.0 {
-            Form::Read(object) => object.weight(),
-            Form::Sent(_, place) => place.len(),
+            Content::Parsed(object) => object.weight(),
+            Content::Json(_, place) => place.len(),
         }
     }
 }
 
-impl From<Page> for ListedPage {
-    fn from(page: Page) -> Self {
-        let Page { objects, next, is_inconsistent } = page;
-        Self { objects: objects.into_iter().map(ListedObject::from).collect(), next, is_inconsistent }
+impl Page {
+    /// The same page with objects that are parsed already.
+    pub(super) fn listed(self) -> ListedPage {
+        let Self { objects, next, is_inconsistent } = self;
+        Page { objects: objects.into_iter().map(ListedObject::from).collect(), next, is_inconsistent }
     }
 }
 
 impl ListedPage {
-    /// Splits the answer of a list into its objects.
+    /// Splits the response to a list into its objects.
     ///
     /// # Errors
     ///
-    /// An answer that is no list.
+    /// A response that is no list.
     #[cfg_attr(
         not(any(feature = "cluster", test)),
         expect(dead_code, reason = "only a live cluster sends text")
     )]
-    pub(super) fn of(text: String, kind: &GroupVersionKind, asked: String) -> Result<Self, ClusterError> {
+    pub(super) fn of(text: String, kind: &GroupVersionKind, asked: String) -> ClusterResult<Self> {
         let read = JsonReader::new(&text).read_around("items");
-        let sent = Arc::new(Sent { text, kind: kind.clone(), asked });
-        let (list, places) = read.map_err(|error| sent.malformed(error.to_string()))?;
+        let response = Arc::new(Response { text, kind: kind.clone(), asked });
+        let (list, places) = read.map_err(|error| response.malformed(error.to_string()))?;
         let next = list.path(&["metadata", "continue"]).and_then(Value::as_text);
         let next = next.filter(|token| !token.is_empty()).cloned();
         let places = match (places, list.get("items")) {
             (Some(places), _) => places,
             (None, Some(Value::Null)) => Vec::new(),
             (None, Some(other)) => {
-                let fault = format!("expected items to be a list, found {}", other.type_name());
-                return Err(sent.malformed(fault));
+                let cause = format!("expected items to be a list, found {}", other.type_name());
+                return Err(response.malformed(cause));
             }
-            (None, None) => return Err(sent.malformed("it has no items".into())),
+            (None, None) => return Err(response.malformed("it has no items".into())),
         };
         let is_object =
-            |place: &Range<usize>| sent.text.get(place.clone()).is_some_and(|item| item.starts_with('{'));
+            |place: &Range<usize>| response.text.get(place.clone()).is_some_and(|item| item.starts_with('{'));
         if !places.iter().all(is_object) {
-            return Err(sent.malformed("one of its items is no object".into()));
+            return Err(response.malformed("one of its items is no object".into()));
         }
-        let objects =
-            places.into_iter().map(|place| ListedObject(Form::Sent(Arc::clone(&sent), place))).collect();
+        let objects = places
+            .into_iter()
+            .map(|place| ListedObject(Content::Json(Arc::clone(&response), place)))
+            .collect();
         Ok(Self { objects, next, is_inconsistent: false })
     }
 
@@ -125,7 +121,7 @@ impl ListedPage {
     /// # Errors
     ///
     /// A text that is no object.
-    pub fn read(self) -> Result<Page, ClusterError> {
+    pub fn read(self) -> ClusterResult<Page> {
         let Self { objects, next, is_inconsistent } = self;
         let objects = objects.into_iter().map(ListedObject::read).collect::<Result<_, _>>()?;
         Ok(Page { objects, next, is_inconsistent })
@@ -157,7 +153,7 @@ pub(super) fn with_kind(object: Value, kind: &GroupVersionKind) -> Value {
 mod tests {
     use super::*;
 
-    fn page(text: &str) -> Result<Page, ClusterError> {
+    fn page(text: &str) -> ClusterResult<Page> {
         let kind = GroupVersionKind::new("v1", "Pod");
         ListedPage::of(text.to_owned(), &kind, "pods".into())?.read()
     }
@@ -175,8 +171,8 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_no_list_is_an_error_before_anything_of_it_is_taken() {
-        for (text, fault) in [
+    fn a_response_that_is_no_list_is_an_error() {
+        for (text, cause) in [
             ("{}", "it has no items"),
             ("[]", "it has no items"),
             ("<html>", "expected a JSON value"),
@@ -190,8 +186,8 @@ mod tests {
             (r#"{"items":[{"a" 1}]}"#, "expected `:` after the key"),
         ] {
             let error = ListedPage::of(text.to_owned(), &GroupVersionKind::new("v1", "Pod"), "pods".into());
-            let fault = ClusterError::Malformed { asked: "pods".into(), fault: fault.into() };
-            assert_eq!(error.unwrap_err(), fault, "{text}");
+            let cause = ClusterError::Malformed { asked: "pods".into(), cause: cause.into() };
+            assert_eq!(error.unwrap_err(), cause, "{text}");
         }
         for item in [
             r#"{"kind":"Status"}"#,
@@ -203,10 +199,10 @@ mod tests {
                 &GroupVersionKind::new("v1", "Pod"),
                 "pods".into(),
             );
-            let fault = "one of its items is of another kind".into();
+            let cause = "one of its items is of another kind".into();
             assert_eq!(
                 list.unwrap().read().unwrap_err(),
-                ClusterError::Malformed { asked: "pods".into(), fault },
+                ClusterError::Malformed { asked: "pods".into(), cause },
                 "{item}"
             );
         }

@@ -1,60 +1,62 @@
-//! A cache of the answers to lookups.
+//! A cache of the results of lookups.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
-/// The answer to one lookup, sent by the first thread that needs it.
-type Cell<A> = Arc<OnceLock<A>>;
+use super::once_map::lock;
 
-/// Answers to lookups, each sent once by however many threads. Of more than fit into memory the least recently used are
-/// dropped, and sent again when they are needed.
+/// The result of one lookup, sent by the first thread that needs it.
+type Cell<V> = Arc<OnceLock<V>>;
+
+/// Results of lookups, each of which is sent once, however many threads need it. When the cache is full it forgets those
+/// that were not used recently.
 ///
-/// There are two generations: when the young one is full it replaces the old one; an answer that is used moves from the
+/// There are two generations: when the young one is full it replaces the old one; a result that is used moves from the
 /// old one to the young one.
 #[derive(Debug)]
-pub(super) struct LookupCache<Q, A> {
-    /// The most that one generation weighs; a single answer may weigh more.
-    room: usize,
-    known: Mutex<Known<Q, A>>,
+pub(super) struct LookupCache<K, V> {
+    /// The most bytes of a generation; a single result may be larger.
+    capacity: usize,
+    known: Mutex<Known<K, V>>,
 }
 
 #[derive(Debug)]
-struct Known<Q, A> {
-    young: BTreeMap<Q, Cell<A>>,
-    /// The weight of the young generation.
-    taken: usize,
-    old: BTreeMap<Q, Cell<A>>,
+struct Known<K, V> {
+    young: BTreeMap<K, Cell<V>>,
+    /// The bytes of the young generation.
+    size: usize,
+    old: BTreeMap<K, Cell<V>>,
 }
 
-impl<Q: Clone + Ord, A: Clone> LookupCache<Q, A> {
-    /// An empty cache; each of its two generations weighs as much at most.
-    pub(super) const fn new(room: usize) -> Self {
-        let known = Known { young: BTreeMap::new(), taken: 0, old: BTreeMap::new() };
-        Self { room, known: Mutex::new(known) }
+impl<K: Clone + Ord, V: Clone> LookupCache<K, V> {
+    /// An empty cache. The capacity is that of each of its two generations.
+    pub(super) const fn new(capacity: usize) -> Self {
+        let known = Known { young: BTreeMap::new(), size: 0, old: BTreeMap::new() };
+        Self { capacity, known: Mutex::new(known) }
     }
 
-    /// The answer to a lookup, which `ask` sends if it is not cached. `weigh` is the memory that it takes.
-    pub(super) fn get(&self, question: &Q, ask: impl FnOnce() -> A, weigh: impl Fn(&A) -> usize) -> A {
+    /// The result of a lookup, which `send` sends if it is not cached. `size` is the memory that a result takes.
+    pub(super) fn get(&self, key: &K, send: impl FnOnce() -> V, size: impl Fn(&V) -> usize) -> V {
         let (cell, is_young) = {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            let young = known.young.get(question).map(Arc::clone);
+            let mut known = lock(&self.known);
+            let young = known.young.get(key).map(Arc::clone);
             let is_young = young.is_some();
-            let cell = young.or_else(|| known.old.remove(question)).unwrap_or_default();
+            let cell = young.or_else(|| known.old.remove(key)).unwrap_or_default();
             if !is_young {
-                known.young.insert(question.clone(), Arc::clone(&cell));
+                known.young.insert(key.clone(), Arc::clone(&cell));
             }
             (cell, is_young)
         };
-        let answer = cell.get_or_init(ask).clone();
+        let result = cell.get_or_init(send).clone();
         if !is_young {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            known.taken += weigh(&answer);
-            if known.taken > self.room {
+            let mut known = lock(&self.known);
+            known.size += size(&result);
+            if known.size > self.capacity {
                 known.old = std::mem::take(&mut known.young);
-                known.taken = 0;
+                known.size = 0;
             }
         }
-        answer
+        result
     }
 }
 
@@ -65,37 +67,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wanted_again_and_again_is_kept_and_the_rest_is_not() {
-        let answers = LookupCache::new(100);
-        let asked = RefCell::new(Vec::new());
+    fn results_that_are_used_often_are_kept() {
+        let cache = LookupCache::new(100);
+        let sent = RefCell::new(Vec::new());
         let get = |number: usize| {
-            let ask = || {
-                asked.borrow_mut().push(number);
+            let send = || {
+                sent.borrow_mut().push(number);
                 number
             };
-            assert_eq!(answers.get(&number, ask, |_| 10), number);
+            assert_eq!(cache.get(&number, send, |_| 10), number);
         };
         for number in 1..1000 {
             get(number);
             get(0);
         }
-        assert_eq!(asked.borrow().iter().filter(|number| **number == 0).count(), 1);
-        assert_eq!(asked.borrow().len(), 1000);
-        let known = answers.known.lock().unwrap();
+        assert_eq!(sent.borrow().iter().filter(|number| **number == 0).count(), 1);
+        assert_eq!(sent.borrow().len(), 1000);
+        let known = cache.known.lock().unwrap();
         assert!(known.young.len() + known.old.len() <= 22, "{known:?}");
         drop(known);
         get(1);
-        assert_eq!(asked.borrow().len(), 1001);
+        assert_eq!(sent.borrow().len(), 1001);
     }
 
     #[test]
-    fn what_is_larger_than_the_room_is_kept_while_it_is_wanted() {
-        let answers = LookupCache::new(100);
-        let asked = RefCell::new(0);
+    fn a_result_above_the_capacity_is_kept_while_it_is_used() {
+        let cache = LookupCache::new(100);
+        let sent = RefCell::new(0);
         for _ in 0..10 {
-            let ask = || *asked.borrow_mut() += 1;
-            answers.get(&"large", ask, |()| 1000);
+            let send = || *sent.borrow_mut() += 1;
+            cache.get(&"large", send, |()| 1000);
         }
-        assert_eq!(*asked.borrow(), 1);
+        assert_eq!(*sent.borrow(), 1);
     }
 }

@@ -14,6 +14,7 @@ mod listing;
 #[cfg(feature = "cluster")]
 mod live;
 mod lookup_cache;
+mod once_map;
 mod pages;
 mod policies;
 mod recording;
@@ -50,6 +51,9 @@ pub use served::{in_another_version, lacks, serves};
 pub use stored::{MissingInCluster, StoredObjects};
 pub use world::ClusterWorld;
 
+/// The result of a request to a cluster.
+pub type ClusterResult<T = Value> = Result<T, ClusterError>;
+
 /// The requests that a cluster answers. One cluster serves many threads.
 pub trait Cluster: Send + Sync + std::fmt::Debug {
     /// The resources that it serves, the same for the length of a run.
@@ -57,22 +61,22 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
     /// # Errors
     ///
     /// The request failed.
-    fn resources(&self) -> Result<Arc<Resources>, ClusterError>;
+    fn resources(&self) -> ClusterResult<Arc<Resources>>;
 
     /// One page of a list.
     ///
     /// # Errors
     ///
     /// The request failed.
-    fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError>;
+    fn list(&self, query: &ListQuery<'_>) -> ClusterResult<Page>;
 
     /// The same, with objects that are parsed only when they are used.
     ///
     /// # Errors
     ///
     /// The request failed.
-    fn list_lazily(&self, query: &ListQuery<'_>) -> Result<ListedPage, ClusterError> {
-        self.list(query).map(ListedPage::from)
+    fn list_lazily(&self, query: &ListQuery<'_>) -> ClusterResult<ListedPage> {
+        self.list(query).map(Page::listed)
     }
 
     /// One object by its name.
@@ -80,22 +84,21 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
     /// # Errors
     ///
     /// The request failed, or there is no such object.
-    fn get(&self, resource: &ApiResource, namespace: Option<&str>, name: &str)
-    -> Result<Value, ClusterError>;
+    fn get(&self, resource: &ApiResource, namespace: Option<&str>, name: &str) -> ClusterResult;
 
     /// The response to a GET of a path, which may have a query.
     ///
     /// # Errors
     ///
     /// The request failed, or there is no such object.
-    fn get_path(&self, path: &str) -> Result<Value, ClusterError>;
+    fn get_path(&self, path: &str) -> ClusterResult;
 
     /// Whether a subject may access something; without a subject, whether the user may.
     ///
     /// # Errors
     ///
     /// The request failed, or this cluster has no access reviews.
-    fn is_allowed(&self, _subject: Option<&Subject>, _access: &Access<'_>) -> Result<bool, ClusterError> {
+    fn is_allowed(&self, _subject: Option<&Subject>, _access: &Access<'_>) -> ClusterResult<bool> {
         Err(ClusterError::Config("this cluster tells nothing of rights".into()))
     }
 
@@ -104,7 +107,7 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
     /// # Errors
     ///
     /// The request failed, or the object is refused.
-    fn dry_run(&self, request: &DryRunRequest<'_>) -> Result<Value, ClusterError> {
+    fn dry_run(&self, request: &DryRunRequest<'_>) -> ClusterResult {
         Err(ClusterError::NoDryRun(request.resource.full_name()))
     }
 
@@ -145,6 +148,32 @@ pub struct ListQuery<'a> {
     pub after: Option<&'a str>,
 }
 
+impl<'a> ListQuery<'a> {
+    /// All objects of a resource.
+    fn all(resource: &'a ApiResource, limit: u32) -> Self {
+        Self { resource, namespace: None, labels: None, fields: None, limit, after: None }
+    }
+
+    /// All pages of the list, up to the first error.
+    fn pages(self, cluster: &'a dyn Cluster) -> impl Iterator<Item = ClusterResult<Page>> {
+        let mut next = Some(None);
+        std::iter::from_fn(move || {
+            let token: Option<Text> = next.take()?;
+            let page = cluster.list(&ListQuery { after: token.as_deref(), ..self.clone() });
+            // A list that does not advance would never end.
+            let advances = |page: &&Page| page.next.is_some() && page.next != token;
+            next = page.as_ref().ok().filter(advances).map(|page| page.next.clone());
+            Some(page)
+        })
+    }
+}
+
+/// An object in messages.
+fn object_name(resource: &ApiResource, namespace: Option<&str>, name: &str) -> String {
+    let namespace = namespace.map_or_else(String::new, |namespace| format!(" in {namespace}"));
+    format!("{} \"{name}\"{namespace}", resource.full_name())
+}
+
 /// A server dry run of one object.
 #[derive(Clone, Debug)]
 pub struct DryRunRequest<'a> {
@@ -177,9 +206,9 @@ pub enum DryRunVerb {
 
 /// A page of a list.
 #[derive(Clone, Debug, Default)]
-pub struct Page {
+pub struct Page<O = Value> {
     /// The objects, each with its `apiVersion` and `kind`.
-    pub objects: Vec<Value>,
+    pub objects: Vec<O>,
     /// The continue token of the next page; `None` on the last.
     pub next: Option<Text>,
     /// The snapshot of the list expired on the server: objects that were created, changed or deleted since the first

@@ -1,4 +1,4 @@
-//! Lists read page by page, ahead of the evaluation.
+//! Lists read page by page, while earlier pages are evaluated.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use std::thread;
 use crate::resources::ApiResource;
 use crate::value::Value;
 
-use super::{Cluster, ClusterError, ListQuery, ListedObject, Selection};
+use super::{Cluster, ClusterError, ClusterResult, ListQuery, ListedObject, Selection};
 
-/// The lists that are read at once: the one whose pages are evaluated, and the next ones. Most lists of a cluster are
-/// short, and reading them one after another would take longer than all else.
+/// The number of lists that are read at once. Most lists of a cluster are short, and reading them one after another would
+/// take longer than all else.
 const CONCURRENT_LISTS: usize = 4;
 
-/// The most requests in a row without an answer before the server is given up.
+/// The most requests in a row without a response.
 const MAX_UNANSWERED: u32 = 2;
 
-/// The objects of one answer.
+/// The objects of one response.
 #[derive(Debug)]
 pub struct PageBatch {
     /// Which of the selections it belongs to.
     pub selection: usize,
-    /// Objects of its kind, or why there are none; after an error no further list page follows.
-    pub objects: Result<Vec<ListedObject>, ClusterError>,
-    /// The name of the object that is not there, where one was asked for by its name.
+    /// The objects, or the error, which is the last batch of a list.
+    pub objects: ClusterResult<Vec<ListedObject>>,
+    /// The name of the object, if it is selected by its name and does not exist.
     pub absent: Option<String>,
     /// Whether it is the last of its selection.
     pub is_last: bool,
@@ -33,16 +33,16 @@ pub struct PageBatch {
 }
 
 impl PageBatch {
-    /// Its objects, all read.
+    /// Its objects, parsed.
     ///
     /// # Errors
     ///
-    /// Why there are none.
-    pub fn read(self) -> Result<Vec<Value>, ClusterError> {
+    /// The request failed, or an object is malformed.
+    pub fn read(self) -> ClusterResult<Vec<Value>> {
         self.objects?.into_iter().map(ListedObject::read).collect()
     }
 
-    /// Whether nothing more can be read after it, from this selection or another.
+    /// Whether it is an error after which nothing more is read.
     const fn ends_all(&self) -> bool {
         use ClusterError::{ConnectionRefused, Interrupted, Unauthorized};
         matches!(self.objects, Err(Interrupted | Unauthorized | ConnectionRefused(_)))
@@ -53,10 +53,9 @@ impl PageBatch {
     }
 }
 
-/// The pages of some lists, in order. While one is worked on the next is fetched, and the first ones of the next
-/// lists, and no further ones: memory holds few pages, however long and many the lists are.
+/// The pages of lists, in order. While one is evaluated the next one and the first ones of the next lists are fetched.
 ///
-/// The pages end early where the server as a whole does not answer: then the last batch is an error.
+/// The pages end early if the server does not respond: then the last batch is an error.
 #[derive(Debug)]
 pub struct Pages {
     cluster: Arc<dyn Cluster>,
@@ -64,27 +63,33 @@ pub struct Pages {
     size: u32,
     /// The lists that are read, in order.
     open: VecDeque<Receiver<PageBatch>>,
-    /// The number of selections that are read or were read.
-    begun: usize,
-    /// The number of requests without an answer since the last one with one.
-    silent: u32,
+    /// The number of selections that were started.
+    started: usize,
+    /// The number of requests in a row without a response.
+    unanswered: u32,
 }
 
 impl Pages {
-    /// Starts to read. `size` is the number of objects a page has at most; 0 reads a list at once.
+    /// Starts to read. `size` is the most objects of a page; 0 reads lists at once.
     pub fn start(cluster: Arc<dyn Cluster>, selections: Vec<Selection>, size: u32) -> Self {
-        let mut pages =
-            Self { cluster, selections: selections.into(), size, open: VecDeque::new(), begun: 0, silent: 0 };
-        pages.begin();
+        let mut pages = Self {
+            cluster,
+            selections: selections.into(),
+            size,
+            open: VecDeque::new(),
+            started: 0,
+            unanswered: 0,
+        };
+        pages.start_next();
         pages
     }
 
-    /// Begins to read the next selection; `None` after the last.
-    fn begin(&mut self) -> Option<()> {
-        let index = self.begun;
+    /// Starts to read the next selection; `None` after the last.
+    fn start_next(&mut self) -> Option<()> {
+        let index = self.started;
         self.selections.get(index)?;
-        self.begun += 1;
-        // Without room: the thread holds the page that it fetched until somebody takes it.
+        self.started += 1;
+        // Without a buffer, so that the thread waits with one page.
         let (sender, arrived) = mpsc::sync_channel(0);
         let reader = Reader { cluster: Arc::clone(&self.cluster), size: self.size, sender };
         let selections = Arc::clone(&self.selections);
@@ -93,19 +98,19 @@ impl Pages {
         Some(())
     }
 
-    /// Counts a batch that arrived, and starts the next lists.
+    /// Counts a batch, and starts the next lists.
     fn note(&mut self, batch: &PageBatch) {
-        self.silent = if batch.is_unanswered() { self.silent + 1 } else { 0 };
-        if batch.ends_all() || self.silent >= MAX_UNANSWERED {
+        self.unanswered = if batch.is_unanswered() { self.unanswered + 1 } else { 0 };
+        if batch.ends_all() || self.unanswered >= MAX_UNANSWERED {
             self.open.clear();
-            self.begun = self.selections.len();
+            self.started = self.selections.len();
             return;
         }
         if batch.is_last {
             self.open.pop_front();
         }
-        // A silent server gets one request at a time.
-        while self.silent == 0 && self.open.len() < CONCURRENT_LISTS && self.begin().is_some() {}
+        // A server that does not respond gets one request at a time.
+        while self.unanswered == 0 && self.open.len() < CONCURRENT_LISTS && self.start_next().is_some() {}
     }
 }
 
@@ -114,9 +119,9 @@ impl Iterator for Pages {
 
     fn next(&mut self) -> Option<PageBatch> {
         if self.open.is_empty() {
-            self.begin()?;
+            self.start_next()?;
         }
-        let selection = self.begun - self.open.len();
+        let selection = self.started - self.open.len();
         let batch = self.open.front()?.recv().unwrap_or_else(|_| {
             let gone = ClusterError::Unreachable("whoever read the list is gone".into());
             PageBatch { selection, objects: Err(gone), absent: None, is_last: true, is_inconsistent: false }
@@ -141,16 +146,16 @@ impl Reader {
         (!is_over).then_some(())
     }
 
-    /// Reads one object. Where it is not there because its namespace is not, that is told, as kubectl does.
-    fn named(&self, selection: &Selection, name: &str) -> Result<Value, ClusterError> {
+    /// Reads one object. As in kubectl the error is that of the namespace if it does not exist.
+    fn named(&self, selection: &Selection, name: &str) -> ClusterResult {
         let namespace = selection.namespace.as_deref();
-        let answer = self.cluster.get(&selection.resource, namespace, name);
-        match (answer, namespace) {
+        let object = self.cluster.get(&selection.resource, namespace, name);
+        match (object, namespace) {
             (Err(error), Some(namespace)) if error.is_not_found() => {
-                let place = self.cluster.get(ApiResource::namespaces(), None, namespace);
-                Err(place.err().filter(ClusterError::is_not_found).unwrap_or(error))
+                let namespace = self.cluster.get(ApiResource::namespaces(), None, namespace);
+                Err(namespace.err().filter(ClusterError::is_not_found).unwrap_or(error))
             }
-            (answer, _) => answer,
+            (object, _) => object,
         }
     }
 
@@ -165,15 +170,15 @@ impl Reader {
         };
         let namespace = selection.namespace.as_deref();
         if let Some(last) = selection.names.len().checked_sub(1) {
-            let mut silent = 0;
+            let mut unanswered = 0;
             for (number, name) in selection.names.iter().enumerate() {
                 let object = self.named(selection, name);
                 let absent = object.as_ref().is_err_and(ClusterError::is_not_found).then(|| name.clone());
                 let objects = object.map(|object| vec![object.into()]);
                 let batch = PageBatch { absent, ..batch(objects, number == last) };
-                silent = if batch.is_unanswered() { silent + 1 } else { 0 };
+                unanswered = if batch.is_unanswered() { unanswered + 1 } else { 0 };
                 self.send(batch)?;
-                if silent >= MAX_UNANSWERED {
+                if unanswered >= MAX_UNANSWERED {
                     return None;
                 }
             }
@@ -182,23 +187,22 @@ impl Reader {
         let mut after = None;
         loop {
             let query = ListQuery {
-                resource: &selection.resource,
                 namespace,
                 labels: selection.labels.as_deref(),
                 fields: selection.fields.as_deref(),
-                limit: self.size,
                 after: after.as_deref(),
+                ..ListQuery::all(&selection.resource, self.size)
             };
             let page = match self.cluster.list_lazily(&query) {
                 Ok(page) => page,
                 Err(error) => return self.send(batch(Err(error), true)),
             };
             let is_last = page.next.is_none();
-            // Such a server would never come to an end.
+            // Such a list would never end.
             if !is_last && page.next == after {
-                let fault = "it names the same page again and again".to_owned();
+                let cause = "it names the same page again and again".to_owned();
                 let asked = selection.resource.full_name();
-                return self.send(batch(Err(ClusterError::Malformed { asked, fault }), true));
+                return self.send(batch(Err(ClusterError::Malformed { asked, cause }), true));
             }
             let is_inconsistent = page.is_inconsistent;
             self.send(PageBatch { is_inconsistent, ..batch(Ok(page.objects), is_last) })?;
@@ -219,24 +223,24 @@ mod tests {
 
     use super::*;
 
-    /// A cluster of numbers below ten, which forgets its list after a while.
+    /// A cluster of the numbers below ten, whose list may expire.
     #[derive(Debug, Default)]
     struct Numbers {
         asked: Mutex<Vec<String>>,
         expires_at: Option<i64>,
-        fault: Option<ClusterError>,
+        cause: Option<ClusterError>,
     }
 
     impl Cluster for Numbers {
-        fn resources(&self) -> Result<Arc<Resources>, ClusterError> {
+        fn resources(&self) -> ClusterResult<Arc<Resources>> {
             Ok(Arc::default())
         }
 
-        fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
+        fn list(&self, query: &ListQuery<'_>) -> ClusterResult<Page> {
             let start: i64 = query.after.map_or(0, |after| after.parse().unwrap());
             self.asked.lock().unwrap().push(format!("{start}"));
-            if let Some(fault) = &self.fault {
-                return Err(fault.clone());
+            if let Some(cause) = &self.cause {
+                return Err(cause.clone());
             }
             if self.expires_at == Some(start) {
                 return Err(ClusterError::Refused { reason: "Expired".into(), message: "too old".into() });
@@ -249,14 +253,14 @@ mod tests {
             })
         }
 
-        fn get(&self, _: &ApiResource, _: Option<&str>, name: &str) -> Result<Value, ClusterError> {
+        fn get(&self, _: &ApiResource, _: Option<&str>, name: &str) -> ClusterResult {
             name.parse::<i64>().map(Value::from).map_err(|_| ClusterError::Refused {
                 reason: "NotFound".into(),
                 message: format!("numbers \"{name}\" not found"),
             })
         }
 
-        fn get_path(&self, path: &str) -> Result<Value, ClusterError> {
+        fn get_path(&self, path: &str) -> ClusterResult {
             Err(ClusterError::UnknownType(path.to_owned()))
         }
 
@@ -266,16 +270,11 @@ mod tests {
     }
 
     fn selection(names: &[&str]) -> Selection {
-        Selection {
-            resource: ApiResource::namespaces().clone(),
-            namespace: None,
-            names: names.iter().map(ToString::to_string).collect(),
-            labels: None,
-            fields: None,
-        }
+        let names = names.iter().map(ToString::to_string).collect();
+        Selection { names, ..Selection::all(ApiResource::namespaces().clone()) }
     }
 
-    fn told(pages: Pages) -> Vec<String> {
+    fn shown(pages: Pages) -> Vec<String> {
         pages
             .map(|batch| match batch.read() {
                 Ok(objects) => Value::array(objects).to_json(),
@@ -285,11 +284,14 @@ mod tests {
     }
 
     #[test]
-    fn every_page_arrives_in_order() {
+    fn pages_arrive_in_order() {
         let cluster = Arc::new(Numbers::default());
         let lists = vec![selection(&[]), selection(&["7"])];
-        assert_eq!(told(Pages::start(cluster.clone(), lists, 4)), ["[0,1,2,3]", "[4,5,6,7]", "[8,9]", "[7]"]);
-        assert_eq!(told(Pages::start(cluster, vec![selection(&[])], 0)), ["[0,1,2,3,4,5,6,7,8,9]"]);
+        assert_eq!(
+            shown(Pages::start(cluster.clone(), lists, 4)),
+            ["[0,1,2,3]", "[4,5,6,7]", "[8,9]", "[7]"]
+        );
+        assert_eq!(shown(Pages::start(cluster, vec![selection(&[])], 0)), ["[0,1,2,3,4,5,6,7,8,9]"]);
     }
 
     #[test]
@@ -298,20 +300,20 @@ mod tests {
         let mut pages = Pages::start(cluster.clone(), vec![selection(&[])], 2);
         assert!(pages.next().is_some());
         assert!(pages.next().is_some());
-        // The third page is on its way or there; the fourth is not asked for before the third was taken.
+        // The fourth page is not requested before the third one is used.
         thread::sleep(std::time::Duration::from_millis(50));
         assert!(cluster.asked.lock().unwrap().len() <= 3);
     }
 
     #[test]
-    fn a_server_that_is_gone_is_asked_no_more() {
+    fn requests_to_a_server_without_responses_end() {
         for (error, asked) in [
             (ClusterError::ConnectionRefused("x".into()), 1),
             (ClusterError::Interrupted, 1),
             (ClusterError::Unreachable("x".into()), 2),
-            (ClusterError::Malformed { asked: "x".into(), fault: "x".into() }, 3),
+            (ClusterError::Malformed { asked: "x".into(), cause: "x".into() }, 3),
         ] {
-            let cluster = Arc::new(Numbers { fault: Some(error), ..Numbers::default() });
+            let cluster = Arc::new(Numbers { cause: Some(error), ..Numbers::default() });
             let pages =
                 Pages::start(cluster.clone(), vec![selection(&[]), selection(&[]), selection(&[])], 4);
             assert_eq!(pages.count(), asked);
@@ -320,11 +322,11 @@ mod tests {
     }
 
     #[test]
-    fn an_error_ends_its_list_and_no_other() {
+    fn an_error_ends_only_its_list() {
         let cluster = Arc::new(Numbers { expires_at: Some(4), ..Numbers::default() });
         let lists = vec![selection(&[]), selection(&["x", "5"])];
         assert_eq!(
-            told(Pages::start(cluster, lists, 4)),
+            shown(Pages::start(cluster, lists, 4)),
             [
                 "[0,1,2,3]",
                 "Error from server (Expired): too old",

@@ -1,13 +1,13 @@
-//! The policies of a cluster.
+//! The policies and exceptions of a cluster.
 
 use std::sync::Arc;
 
 use crate::resources::ApiResource;
 use crate::source::{ExceptionLoader, PolicyLoader};
 
-use super::{Cluster, ClusterError, Pages, Selection};
+use super::{Cluster, ClusterError, ClusterResult, Pages, Selection};
 
-/// The kinds that are policies of Kyverno; without the first there is no Kyverno.
+/// The kinds of policies and exceptions; a cluster without the first one has no Kyverno.
 const KINDS: [&str; 5] = [
     "clusterpolicies.kyverno.io",
     "policies.kyverno.io",
@@ -16,34 +16,33 @@ const KINDS: [&str; 5] = [
     EXCEPTIONS,
 ];
 
-/// The exceptions from classic policies. Those of one namespace may be for objects of another.
+/// Exceptions from classic policies, which may be for objects of other namespaces.
 const EXCEPTIONS: &str = "policyexceptions.kyverno.io";
 
-/// So many policies are read at once.
+/// Policies per request.
 const PAGE_SIZE: u32 = 100;
 
-/// A kind of policies of which not all could be read.
+/// A kind of policies that could not be read, or not wholly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadPolicies {
-    /// The kind, and where it was read all the same.
+    /// The kind, and which part of it.
     pub what: String,
-    /// Why the others are missing.
+    /// Why not.
     pub why: ClusterError,
 }
 
-/// Takes in the policies and exceptions of a cluster, by kind, namespace and name: all of them, or those that can
-/// concern objects of one namespace. A policy that was taken in before stands in for one of its kind and name.
-/// What could not be read is returned.
+/// Loads the policies and exceptions of a cluster: all of them, or those for objects of one namespace. Returns what could
+/// not be read.
 ///
 /// # Errors
 ///
-/// Whatever keeps the cluster from telling what it serves; one without Kyverno's kinds.
+/// Discovery failed, or the cluster has no Kyverno.
 pub fn load_cluster_policies(
     cluster: &Arc<dyn Cluster>,
     namespace: Option<&str>,
     loader: &mut PolicyLoader,
     exceptions: &mut ExceptionLoader,
-) -> Result<Vec<UnreadPolicies>, ClusterError> {
+) -> ClusterResult<Vec<UnreadPolicies>> {
     let served = cluster.resources()?;
     let resources: Vec<_> = KINDS.iter().filter_map(|kind| served.resolve(kind).cloned()).collect();
     if !resources.iter().any(|resource| resource.full_name() == KINDS[0]) {
@@ -52,33 +51,28 @@ pub fn load_cluster_policies(
     let selection = |resource: ApiResource| {
         let is_of_namespace = resource.is_namespaced && resource.full_name() != EXCEPTIONS;
         let namespace = namespace.filter(|_| is_of_namespace).map(str::to_owned);
-        Selection { resource, namespace, names: Vec::new(), labels: None, fields: None }
+        Selection { namespace, ..Selection::all(resource) }
     };
     let selections = resources.into_iter().map(selection).collect();
     let mut unread = read(cluster, selections, loader, exceptions);
-    // Who may see one namespace alone gets at least the exceptions that lie there.
+    // A user with access to only one namespace gets its exceptions.
     let excepted = unread.iter_mut().find(|(resource, _)| resource.full_name() == EXCEPTIONS);
     let mut elsewhere = None;
     if let (Some((resource, ClusterError::Refused { .. })), Some(namespace)) = (excepted, namespace) {
-        let own = Selection {
-            resource: resource.clone(),
-            namespace: Some(namespace.to_owned()),
-            names: Vec::new(),
-            labels: None,
-            fields: None,
-        };
+        let own_namespace = Some(namespace.to_owned());
+        let own = Selection { namespace: own_namespace, ..Selection::all(resource.clone()) };
         let is_read = read(cluster, vec![own], loader, exceptions).is_empty();
         elsewhere = is_read.then(|| format!("{EXCEPTIONS} outside of {namespace}"));
     }
-    let named = |(resource, why): (ApiResource, ClusterError)| {
+    let unread_policies = |(resource, why): (ApiResource, ClusterError)| {
         let name = resource.full_name();
         let what = if name == EXCEPTIONS { elsewhere.clone().unwrap_or(name) } else { name };
         UnreadPolicies { what, why }
     };
-    Ok(unread.into_iter().map(named).collect())
+    Ok(unread.into_iter().map(unread_policies).collect())
 }
 
-/// Takes in the policies of some lists; the kinds of those that could not be read to their end, and why.
+/// Loads the policies of lists; returns the kinds of those that could not be read to their end, and why.
 fn read(
     cluster: &Arc<dyn Cluster>,
     selections: Vec<Selection>,
@@ -104,7 +98,7 @@ fn read(
     }
     let rows = selections.into_iter().zip(unread).zip(is_done);
     rows.filter_map(|((selection, why), is_done)| {
-        // Nobody was asked for the rest, after the server had gone silent.
+        // The rest was not requested after the server stopped to respond.
         let why = why.or_else(|| last.clone().filter(|_| !is_done))?;
         Some((selection.resource, why))
     })

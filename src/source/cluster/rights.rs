@@ -1,14 +1,12 @@
 //! The rights of a subject on targets.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
 use crate::engine::{TargetAccess, TargetRefusal};
 use crate::policy::{KindSelector, TargetSelector};
 use crate::resources::ApiResource;
 use crate::value::{Text, Value};
 
 use super::failed_lookups::FailedLookups;
+use super::once_map::OnceMap;
 use super::served::fitting;
 use super::{Cluster, FailedLookup};
 
@@ -99,13 +97,13 @@ impl Access<'_> {
     fn refusal(&self, user: &str) -> String {
         let Self { verb, resource, subresource, namespace, name } = self;
         let object = name.map_or_else(String::new, |name| format!(" \"{name}\""));
-        let part = if subresource.is_empty() { String::new() } else { format!("/{subresource}") };
+        let subresource = if subresource.is_empty() { String::new() } else { format!("/{subresource}") };
         let place = namespace.map_or_else(
             || "at the cluster scope".to_owned(),
             |namespace| format!("in the namespace \"{namespace}\""),
         );
         format!(
-            "{}{object} is forbidden: User \"{user}\" cannot {verb} resource \"{}{part}\" in API group \"{}\" {place}",
+            "{}{object} is forbidden: User \"{user}\" cannot {verb} resource \"{}{subresource}\" in API group \"{}\" {place}",
             resource.full_name(),
             resource.plural,
             resource.kind.group
@@ -123,34 +121,26 @@ pub struct Rights {
     subject: Option<Subject>,
     /// Its name.
     user: String,
-    known: Mutex<BTreeMap<Key, Arc<OnceLock<bool>>>>,
+    known: OnceMap<Key, bool>,
     failed_lookups: FailedLookups,
 }
 
 impl Rights {
     /// The rights of a subject other than the user of the connection.
     pub fn of(subject: Subject) -> Self {
-        Self {
-            user: subject.user.clone(),
-            subject: Some(subject),
-            known: Mutex::default(),
-            failed_lookups: FailedLookups::default(),
-        }
+        let user = subject.user.clone();
+        Self { subject: Some(subject), ..Self::own(user) }
     }
 
     /// The rights of the user of the connection, who has this name.
-    pub fn own(user: &str) -> Self {
-        Self {
-            user: user.to_owned(),
-            subject: None,
-            known: Mutex::default(),
-            failed_lookups: FailedLookups::default(),
-        }
+    pub fn own(user: impl Into<String>) -> Self {
+        let (known, failed_lookups) = (OnceMap::default(), FailedLookups::default());
+        Self { subject: None, user: user.into(), known, failed_lookups }
     }
 
     /// Whether any right was checked.
     pub fn is_used(&self) -> bool {
-        !self.known.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !self.known.is_empty()
     }
 
     /// Removes and returns the failed access reviews, which count as allowed.
@@ -214,7 +204,7 @@ impl Rights {
                 NEEDED.join(" and ")
             );
         }
-        let part = match &*selector.kind.subresource {
+        let subresource = match &*selector.kind.subresource {
             "" => String::new(),
             subresource => format!("/{subresource}"),
         };
@@ -223,8 +213,9 @@ impl Rights {
             namespace => format!(" in namespace {namespace}"),
         };
         let resource = &access.resource.kind;
-        let words = format!("requires permissions {} for resource {resource}{part}{place}", verbs.join(","));
-        format!("Kyverno refuses a new policy for that: `{words}`")
+        let message =
+            format!("requires permissions {} for resource {resource}{subresource}{place}", verbs.join(","));
+        format!("Kyverno refuses a new policy for that: `{message}`")
     }
 
     /// Checks the widest access first: in all namespaces, then in the namespace, then to the object.
@@ -245,11 +236,7 @@ impl Rights {
             text(access.namespace),
             text(access.name),
         );
-        let known = {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(known.entry(key).or_default())
-        };
-        *known.get_or_init(|| match cluster.is_allowed(self.subject.as_ref(), access) {
+        self.known.get(key, || match cluster.is_allowed(self.subject.as_ref(), access) {
             Ok(allowed) => allowed,
             Err(why) => {
                 let what = format!("the right to {} {}", access.verb, access.resource.full_name());
@@ -288,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_reads_as_the_servers_own() {
+    fn a_refusal_has_the_words_of_the_server() {
         let deployments = ApiResource {
             kind: GroupVersionKind::new("apps/v1", "Deployment"),
             plural: "deployments".into(),

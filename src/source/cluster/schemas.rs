@@ -6,7 +6,7 @@ use crate::source::CustomKind;
 use crate::value::{GroupVersionKind, Value};
 
 use super::served::fitting;
-use super::{Cluster, ClusterError, ListQuery};
+use super::{Cluster, ClusterError, ClusterResult, ListQuery};
 
 /// The most definitions that are read one by one.
 const MAX_SINGLE_READS: usize = 10;
@@ -26,7 +26,7 @@ pub struct LiveKinds {
 /// Custom resources whose definition could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingSchema {
-    /// What they are called together.
+    /// Their name in messages.
     pub name: String,
     /// Their kinds.
     pub kinds: Vec<GroupVersionKind>,
@@ -34,24 +34,23 @@ pub struct MissingSchema {
     pub why: ClusterError,
 }
 
-/// The definitions of the custom resources that one of the selectors fits, for what they say of lists; and
-/// those that cannot be read.
+/// The definitions of the custom resources that one of the selectors matches, for the merge keys of their lists.
 ///
 /// # Errors
 ///
 /// The resources that the cluster serves cannot be read.
-pub fn custom_kinds_of(cluster: &dyn Cluster, selectors: &[KindSelector]) -> Result<LiveKinds, ClusterError> {
+pub fn custom_kinds_of(cluster: &dyn Cluster, selectors: &[KindSelector]) -> ClusterResult<LiveKinds> {
     let served = cluster.resources()?;
     let definitions = served.resolve("customresourcedefinitions.apiextensions.k8s.io").cloned();
     let mut kinds = LiveKinds::default();
     let Some(definitions) = definitions else { return Ok(kinds) };
-    let wanted: Vec<&ApiResource> =
+    let custom: Vec<&ApiResource> =
         fitting(&served, selectors).into_iter().filter(|resource| is_custom(resource)).collect();
-    if wanted.len() > MAX_SINGLE_READS {
-        list(cluster, &definitions, &wanted, &mut kinds);
+    if custom.len() > MAX_SINGLE_READS {
+        list(cluster, &definitions, &custom, &mut kinds);
         return Ok(kinds);
     }
-    for resource in wanted {
+    for resource in custom {
         let name = resource.full_name();
         match cluster.get(&definitions, None, &name) {
             Ok(definition) => kinds.found.push(custom_kind(resource, name, definition)),
@@ -66,41 +65,27 @@ pub fn custom_kinds_of(cluster: &dyn Cluster, selectors: &[KindSelector]) -> Res
     Ok(kinds)
 }
 
-/// Reads all definitions, and keeps those that are wanted.
-fn list(cluster: &dyn Cluster, definitions: &ApiResource, wanted: &[&ApiResource], kinds: &mut LiveKinds) {
-    let mut after = None;
-    loop {
-        let query = ListQuery {
-            resource: definitions,
-            namespace: None,
-            labels: None,
-            fields: None,
-            limit: PAGE_SIZE,
-            after: after.as_deref(),
-        };
-        let page = match cluster.list(&query) {
+/// Reads all definitions, and keeps those of these resources.
+fn list(cluster: &dyn Cluster, definitions: &ApiResource, custom: &[&ApiResource], kinds: &mut LiveKinds) {
+    for page in ListQuery::all(definitions, PAGE_SIZE).pages(cluster) {
+        let page = match page {
             Ok(page) => page,
             Err(why) => {
                 let is_found = |resource: &&&ApiResource| {
                     kinds.found.iter().any(|found| found.defines(&resource.kind.group, &resource.kind.kind))
                 };
-                let missing = wanted.iter().filter(|resource| !is_found(resource));
+                let missing = custom.iter().filter(|resource| !is_found(resource));
                 let of = missing.map(|resource| resource.kind.clone()).collect();
                 let name = "custom resources".to_owned();
-                kinds.missing.push(MissingSchema { name, kinds: of, why });
-                return;
+                return kinds.missing.push(MissingSchema { name, kinds: of, why });
             }
         };
         for definition in page.objects {
             let name = definition.path(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
-            if let Some(resource) = wanted.iter().find(|resource| resource.full_name() == name) {
+            if let Some(resource) = custom.iter().find(|resource| resource.full_name() == name) {
                 kinds.found.push(custom_kind(resource, name.to_owned(), definition));
             }
         }
-        if page.next.is_none() || page.next == after {
-            return;
-        }
-        after = page.next;
     }
 }
 
@@ -112,7 +97,7 @@ fn custom_kind(resource: &ApiResource, name: String, definition: Value) -> Custo
     }
 }
 
-/// Whether Kubernetes itself does not know the kind.
+/// Whether the kind is not built in.
 fn is_custom(resource: &ApiResource) -> bool {
     resource.kind.group.contains('.') && builtin_scope(&resource.kind) == KindScope::Unknown
 }

@@ -1,4 +1,4 @@
-//! The live objects that a command line names, in kubectl's grammar.
+//! The objects of a cluster that a command line selects, in kubectl's grammar.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::policy::KindSelector;
 use crate::resources::ApiResource;
 
 use super::served::{fitting, most_fitting, resolve_for};
-use super::{Cluster, ClusterError};
+use super::{Cluster, ClusterError, ClusterResult, object_name};
 
 /// The arguments of a command line that name objects: `TYPE [NAME]` and the flags beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct ObjectArguments {
     pub types: Vec<(String, Vec<String>)>,
 }
 
-/// Why a command line names no objects, in kubectl's words.
+/// An error in these arguments, in kubectl's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionError {
@@ -39,13 +39,13 @@ pub enum SelectionError {
          form (e.g. 'kubectl get resource/<resource_name>' instead of 'kubectl get resource resource/<resource_name>'"
     )]
     Mixed,
-    /// An empty TYPE, as what stands after the comma of `pods,` is one.
+    /// An empty TYPE, as after the comma of `pods,`.
     #[error("the server doesn't have a resource type \"\"")]
     EmptyType,
     /// An empty name.
     #[error("resource name may not be empty")]
     EmptyName,
-    /// A name that would be something else in a path.
+    /// A name that is no segment of a path.
     #[error("invalid resource name \"{0}\": [may not {1}]")]
     Name(String, String),
     /// Names together with a selector.
@@ -60,8 +60,8 @@ pub enum SelectionError {
 }
 
 impl ObjectArguments {
-    /// Reads `TYPE[,TYPE…] [NAME…]` or `TYPE/NAME…`; everything else has to be set before, because it may
-    /// rule names out.
+    /// Parses `TYPE[,TYPE…] [NAME…]` or `TYPE/NAME…`. The flags have to be set before, because some of them exclude
+    /// names.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl ObjectArguments {
             }
         } else {
             if first.split(',').any(str::is_empty) {
-                // Of several types and names kubectl makes names in the other form.
+                // kubectl rewrites several types with names as `TYPE/NAME`.
                 let is_combined = !rest.is_empty() && first.contains(',');
                 return Err(if is_combined { SelectionError::Incomplete } else { SelectionError::EmptyType });
             }
@@ -106,7 +106,7 @@ impl ObjectArguments {
         }
     }
 
-    /// The namespace to ask for objects of a kind in; `None` where it does not count.
+    /// The namespace of the objects of a kind; `None` for all, and for kinds without namespaces.
     fn namespace<'a>(&'a self, resource: &ApiResource, default: &'a str) -> Option<&'a str> {
         if !resource.is_namespaced || self.all_namespaces {
             return None;
@@ -114,9 +114,9 @@ impl ObjectArguments {
         Some(self.namespace.as_deref().unwrap_or(default))
     }
 
-    /// Finds the kinds that are meant, in the versions that are written or else in those that most selectors fit, and of
-    /// each object that is named twice the first mention; a type that the cluster does not serve is an error of its own,
-    /// so that the others can be answered.
+    /// Finds the resources of the types, in the versions that are written or else in those that most selectors match. An
+    /// object that is named twice is selected once. A type that the cluster does not serve is an error of its own, so that
+    /// the others can be read.
     ///
     /// # Errors
     ///
@@ -125,12 +125,12 @@ impl ObjectArguments {
         &self,
         cluster: &dyn Cluster,
         selectors: &[KindSelector],
-    ) -> Result<Vec<Result<Selection, ClusterError>>, ClusterError> {
+    ) -> ClusterResult<Vec<ClusterResult<Selection>>> {
         let served = cluster.resources()?;
         let mut selections = Vec::new();
-        for (asked, names) in &self.types {
+        for (name, names) in &self.types {
             let select = |resource| Ok(self.select(resource, names, cluster));
-            let category = served.category(asked);
+            let category = served.category(name);
             if !category.is_empty() {
                 if !names.is_empty() {
                     return Err(ClusterError::NamesOfCategory);
@@ -140,8 +140,8 @@ impl ObjectArguments {
                 selections.extend(fitting.map(select));
                 continue;
             }
-            let found = resolve_for(&served, asked, selectors).ok_or_else(|| {
-                let name = asked.split_once('.').map_or(&**asked, |(name, _)| name);
+            let found = resolve_for(&served, name, selectors).ok_or_else(|| {
+                let name = name.split_once('.').map_or(&**name, |(name, _)| name);
                 ClusterError::UnknownType(name.to_owned())
             });
             selections.push(found.and_then(|resource| {
@@ -163,8 +163,8 @@ impl ObjectArguments {
         Ok(selections)
     }
 
-    /// Everything of the kinds that one of the selectors fits. Kinds without namespaces belong to all
-    /// namespaces alone.
+    /// All objects of the kinds that one of the selectors matches. Cluster-scoped kinds are selected only with all
+    /// namespaces.
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ impl ObjectArguments {
         &self,
         selectors: impl IntoIterator<Item = &'s KindSelector>,
         cluster: &dyn Cluster,
-    ) -> Result<MatchedSelections, ClusterError> {
+    ) -> ClusterResult<MatchedSelections> {
         let served = cluster.resources()?;
         let (selections, outside) = fitting(&served, selectors)
             .into_iter()
@@ -198,7 +198,7 @@ impl ObjectArguments {
 pub struct MatchedSelections {
     /// What is read.
     pub selections: Vec<Selection>,
-    /// What is left out, because it belongs to no namespace.
+    /// What is left out, because it is cluster-scoped.
     pub outside: Vec<Selection>,
 }
 
@@ -218,26 +218,30 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// All objects of a resource.
+    pub(super) const fn all(resource: ApiResource) -> Self {
+        Self { resource, namespace: None, names: Vec::new(), labels: None, fields: None }
+    }
+
     /// The name of one of its objects in messages.
-    pub fn told(&self, name: &str) -> String {
-        let place = self.namespace.as_ref().map_or_else(String::new, |namespace| format!(" in {namespace}"));
-        format!("{} \"{name}\"{place}", self.resource.full_name())
+    pub fn object_name(&self, name: &str) -> String {
+        object_name(&self.resource, self.namespace.as_deref(), name)
     }
 }
 
-/// Whether this can stand as one segment of a path.
+/// Checks that a name is one segment of a path.
 fn check_name(name: &str) -> Result<(), SelectionError> {
     if name.is_empty() {
         return Err(SelectionError::EmptyName);
     }
-    let fault = match name {
+    let rule = match name {
         "." | ".." => format!("be '{name}'"),
         _ => match name.chars().find(|c| matches!(c, '/' | '%')) {
-            Some(odd) => format!("contain '{odd}'"),
+            Some(c) => format!("contain '{c}'"),
             None => return Ok(()),
         },
     };
-    Err(SelectionError::Name(name.to_owned(), fault))
+    Err(SelectionError::Name(name.to_owned(), rule))
 }
 
 #[cfg(test)]

@@ -102,39 +102,11 @@ fn matches_any(rule: &[KindSelector], resource: &ApiResource) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::value::{GroupVersionKind, Text};
-
     use super::*;
 
-    fn resource(api_version: &str, kind: &str, plural: &str, short: &[&str]) -> ApiResource {
-        ApiResource {
-            kind: GroupVersionKind::new(api_version, kind),
-            plural: plural.into(),
-            singular: kind.to_lowercase().into(),
-            short_names: short.iter().map(|name| Text::from(*name)).collect(),
-            ..ApiResource::namespaces().clone()
-        }
-    }
-
-    fn served() -> Resources {
-        let mut all = vec![
-            resource("v1", "Event", "events", &["ev"]),
-            resource("v1", "Pod", "pods", &["po"]),
-            resource("apps/v1", "Deployment", "deployments", &["deploy"]),
-            resource("apps/v1beta1", "Deployment", "deployments", &["deploy"]),
-            resource("events.k8s.io/v1", "Event", "events", &["ev"]),
-            resource("example.com/v1", "Pod", "pods", &["ev"]),
-            resource("example.com/v1", "Po", "pos", &[]),
-        ];
-        for resource in all.iter_mut().filter(|resource| *resource.plural != *"events") {
-            resource.categories = vec!["all".into()];
-        }
-        Resources::new(all, Vec::new())
-    }
-
     #[test]
-    fn kinds_that_policies_name_are_found_in_the_version_they_name() {
-        let served = served();
+    fn resources_are_selected_in_the_versions_of_the_policies() {
+        let served = Resources::sample();
         for (selectors, expected) in [
             (&["Pod"][..], &["v1/Pod", "example.com/v1/Pod"][..]),
             (&["Deployment"], &["apps/v1/Deployment"]),
@@ -154,8 +126,8 @@ mod tests {
     }
 
     #[test]
-    fn selectors_that_see_nothing_of_what_is_read_are_known() {
-        let served = served();
+    fn selectors_that_match_nothing_are_found() {
+        let served = Resources::sample();
         let selector = KindSelector::parse;
         for (text, is_served) in [
             ("Pod", true),

@@ -1,33 +1,39 @@
 //! The stored objects of manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::resources::{ApiResource, Resources, UnavailableVersion};
+use crate::source::crds::is_definition;
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::failed_lookups::FailedLookups;
-use super::{Cluster, ClusterError, FailedLookup};
-
-/// Whether a namespace exists, checked by the first thread that needs to know; `None` if the request failed.
-type Known = Arc<OnceLock<Option<bool>>>;
+use super::once_map::{OnceMap, lock};
+use super::{Cluster, ClusterError, FailedLookup, object_name};
 
 /// Reads the stored object of a manifest, which makes its request an update.
 #[derive(Debug)]
 pub struct StoredObjects {
     cluster: Arc<dyn Cluster>,
-    /// The namespace of objects that name none.
+    /// The namespace of objects without one.
     namespace: Text,
     failed_lookups: FailedLookups,
-    /// The kinds that the cluster does not serve, by group and kind, and what they are told as.
-    unserved: Mutex<BTreeMap<(Text, Text), String>>,
-    /// The custom kinds that the manifests themselves define, by group and kind.
-    defined: Mutex<BTreeSet<(Text, Text)>>,
-    /// The kinds of the objects, as they are written, of those that the cluster serves.
-    kinds: Mutex<BTreeMap<GroupVersionKind, ApiResource>>,
-    namespaces: Mutex<BTreeMap<Text, Known>>,
-    /// The namespaces that the manifests themselves make.
-    made: Mutex<BTreeSet<Text>>,
+    /// Whether namespaces exist; `None` if the request failed.
+    namespaces: OnceMap<Text, Option<bool>>,
+    seen: Mutex<Seen>,
+}
+
+/// What was seen in the manifests so far.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The kinds that the cluster does not serve, by group and kind, with their names in messages.
+    unserved: BTreeMap<(Text, Text), String>,
+    /// The custom kinds that the manifests define, by group and kind.
+    defined: BTreeSet<(Text, Text)>,
+    /// The served kinds of the objects, in the versions of the manifests.
+    kinds: BTreeMap<GroupVersionKind, ApiResource>,
+    /// The namespaces that the manifests create.
+    created_namespaces: BTreeSet<Text>,
 }
 
 /// What a cluster does not have at all, of what manifests name.
@@ -37,37 +43,28 @@ pub struct MissingInCluster {
     pub kinds: Vec<String>,
     /// Kinds that they define: as above, with group and kind.
     pub defined: Vec<(Text, Text, String)>,
-    /// Namespaces that the manifests do not make either.
+    /// Namespaces that the manifests do not create either.
     pub namespaces: Vec<Text>,
 }
 
 impl StoredObjects {
     /// Sends nothing yet.
     pub fn new(cluster: Arc<dyn Cluster>, namespace: Text) -> Self {
-        Self {
-            cluster,
-            namespace,
-            failed_lookups: FailedLookups::default(),
-            unserved: Mutex::default(),
-            defined: Mutex::default(),
-            kinds: Mutex::default(),
-            namespaces: Mutex::default(),
-            made: Mutex::default(),
-        }
+        let (failed_lookups, namespaces) = (FailedLookups::default(), OnceMap::default());
+        Self { cluster, namespace, failed_lookups, namespaces, seen: Mutex::default() }
     }
 
-    /// The stored state of an object; `None` if there is none, or if it cannot be read, which is
-    /// remembered.
+    /// The stored state of an object; `None` if there is none, or if the lookup failed.
     pub fn find(&self, object: &Value) -> Option<Value> {
         let kind = GroupVersionKind::of(object)?;
-        self.note_made(&kind, object);
+        self.note_created(&kind, object);
         let served = self.cluster.resources().ok()?;
         self.note_kind(&kind, &served);
         let Some(resource) = served.of_kind(&kind) else {
             match down(&kind, &served) {
                 Some(down) => {
                     let why = ClusterError::UnknownKinds(kind.api_version(), down.why.clone());
-                    self.failed_lookups.note(FailedLookup { what: told(&kind), why, is_reported: false });
+                    self.failed_lookups.note(FailedLookup { what: shown(&kind), why, is_reported: false });
                 }
                 None => self.note_unserved(&kind),
             }
@@ -89,8 +86,7 @@ impl StoredObjects {
                 None
             }
             Err(why) => {
-                let place = namespace.map_or_else(String::new, |namespace| format!(" in {namespace}"));
-                let what = format!("{} \"{name}\"{place}", resource.full_name());
+                let what = object_name(resource, namespace.map(|namespace| &**namespace), &name);
                 self.failed_lookups.note(FailedLookup { what, why, is_reported: false });
                 None
             }
@@ -104,39 +100,26 @@ impl StoredObjects {
 
     /// What the cluster is known not to have.
     pub fn missing(&self) -> MissingInCluster {
-        let kinds = self.unserved.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
-        let absent = known
-            .iter()
-            .filter(|(name, is_there)| is_there.get() == Some(&Some(false)) && !made.contains(*name));
-        let defined = self.defined.lock().unwrap_or_else(PoisonError::into_inner);
-        let (own, foreign): (Vec<_>, Vec<_>) = kinds.iter().partition(|(kind, _)| defined.contains(*kind));
-        MissingInCluster {
-            kinds: foreign.into_iter().map(|(_, told)| told.clone()).collect(),
-            defined: own
-                .into_iter()
-                .map(|((group, kind), told)| (group.clone(), kind.clone(), told.clone()))
-                .collect(),
-            namespaces: absent.map(|(name, _)| name.clone()).collect(),
+        let seen = lock(&self.seen);
+        let mut missing = MissingInCluster {
+            namespaces: self.namespaces.keys_where(|exists| *exists == Some(false)),
+            ..MissingInCluster::default()
+        };
+        missing.namespaces.retain(|name| !seen.created_namespaces.contains(name));
+        for (key, shown) in &seen.unserved {
+            if seen.defined.contains(key) {
+                missing.defined.push((key.0.clone(), key.1.clone(), shown.clone()));
+            } else {
+                missing.kinds.push(shown.clone());
+            }
         }
-    }
-
-    /// Remembers the kind that a definition among the manifests makes.
-    fn note_definition(&self, kind: &GroupVersionKind, object: &Value) {
-        if (&*kind.group, &*kind.kind) != ("apiextensions.k8s.io", "CustomResourceDefinition") {
-            return;
-        }
-        let text = |path: &[&str]| object.path(path).and_then(Value::as_text).cloned();
-        if let (Some(group), Some(kind)) = (text(&["spec", "group"]), text(&["spec", "names", "kind"])) {
-            self.defined.lock().unwrap_or_else(PoisonError::into_inner).insert((group, kind));
-        }
+        missing
     }
 
     /// Notes an object whose stored state does not matter, and sends nothing.
     pub fn pass(&self, object: &Value) {
         let Some(kind) = GroupVersionKind::of(object) else { return };
-        self.note_made(&kind, object);
+        self.note_created(&kind, object);
         let Ok(served) = self.cluster.resources() else { return };
         self.note_kind(&kind, &served);
         if served.of_kind(&kind).is_none() && down(&kind, &served).is_none() {
@@ -146,12 +129,12 @@ impl StoredObjects {
 
     /// The kinds of the objects so far, in the versions in which they are written, of those that the cluster serves.
     pub fn kinds(&self) -> Vec<ApiResource> {
-        self.kinds.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        lock(&self.seen).kinds.values().cloned().collect()
     }
 
-    /// Remembers a kind that the cluster serves in this very version.
+    /// Notes a kind that the cluster serves in this version.
     fn note_kind(&self, kind: &GroupVersionKind, served: &Resources) {
-        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let kinds = &mut lock(&self.seen).kinds;
         if !kinds.contains_key(kind)
             && let Some(resource) = served.of_kind(kind).filter(|resource| resource.kind == *kind)
         {
@@ -159,29 +142,27 @@ impl StoredObjects {
         }
     }
 
-    /// Remembers a kind or a namespace that the object makes.
-    fn note_made(&self, kind: &GroupVersionKind, object: &Value) {
-        self.note_definition(kind, object);
-        if *kind == ApiResource::namespaces().kind {
+    /// Notes a kind that the object defines, or a namespace that it creates.
+    fn note_created(&self, kind: &GroupVersionKind, object: &Value) {
+        let text = |path: &[&str]| object.path(path).and_then(Value::as_text).cloned();
+        if is_definition(object) {
+            let names = text(&["spec", "group"]).zip(text(&["spec", "names", "kind"]));
+            lock(&self.seen).defined.extend(names);
+        } else if *kind == ApiResource::namespaces().kind {
             let name = ObjectRef::of(object).map(|object| object.name).filter(|name| !name.is_empty());
-            self.made.lock().unwrap_or_else(PoisonError::into_inner).extend(name);
+            lock(&self.seen).created_namespaces.extend(name);
         }
     }
 
-    /// Remembers a kind that is not served.
+    /// Notes a kind that is not served.
     fn note_unserved(&self, kind: &GroupVersionKind) {
-        let mut unserved = self.unserved.lock().unwrap_or_else(PoisonError::into_inner);
-        unserved.insert((kind.group.clone(), kind.kind.clone()), told(kind));
+        lock(&self.seen).unserved.insert((kind.group.clone(), kind.kind.clone()), shown(kind));
     }
 
-    /// Checks once whether a namespace exists in which something was not found.
+    /// Checks whether a namespace exists in which an object was not found.
     fn note_namespace(&self, namespace: Option<&Text>) {
         let Some(name) = namespace else { return };
-        let known = {
-            let mut known = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(known.entry(name.clone()).or_default())
-        };
-        known.get_or_init(|| match self.cluster.get(ApiResource::namespaces(), None, name) {
+        self.namespaces.get(name.clone(), || match self.cluster.get(ApiResource::namespaces(), None, name) {
             Ok(_) => Some(true),
             Err(error) => error.is_not_found().then_some(false),
         });
@@ -189,7 +170,7 @@ impl StoredObjects {
 }
 
 /// A kind in messages.
-fn told(kind: &GroupVersionKind) -> String {
+fn shown(kind: &GroupVersionKind) -> String {
     format!("{} ({})", kind.kind, kind.api_version())
 }
 

@@ -7,7 +7,7 @@ use crate::value::{Text, Value};
 
 use super::api_path::{api_path, segment};
 use super::served::fitting;
-use super::{Cluster, ClusterError, ListQuery};
+use super::{Cluster, ClusterError, ClusterResult, ListQuery};
 
 /// Objects per request.
 const PAGE_SIZE: u32 = 500;
@@ -66,7 +66,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// An object, or the subresource of it that is patched.
-    fn get(&self, resource: &ApiResource, namespace: &str, name: &str) -> Result<Value, ClusterError> {
+    fn get(&self, resource: &ApiResource, namespace: &str, name: &str) -> ClusterResult {
         let subresource = &self.selector.kind.subresource;
         let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
         if subresource.is_empty() {
@@ -92,21 +92,17 @@ impl Search<'_> {
         let is_plain = !selector.name.is_empty() && !is_pattern(&selector.name);
         let fields = is_plain.then(|| format!("metadata.name={}", selector.name));
         let labels = selector.labels.as_ref().map(label_query).filter(|query| !query.is_empty());
-        let mut after = None;
-        loop {
-            let query = ListQuery {
-                resource,
-                namespace,
-                labels: labels.as_deref(),
-                fields: fields.as_deref(),
-                limit: PAGE_SIZE,
-                after: after.as_deref(),
-            };
-            let page = cluster.list(&query).map_err(unanswerable)?;
-            for object in page.objects {
+        let query = ListQuery {
+            namespace,
+            labels: labels.as_deref(),
+            fields: fields.as_deref(),
+            ..ListQuery::all(resource, PAGE_SIZE)
+        };
+        for page in query.pages(cluster) {
+            for object in page.map_err(unanswerable)?.objects {
                 let text = |field| object.path(&["metadata", field]).and_then(Value::as_str);
-                let own = text("namespace").unwrap_or_default();
-                if !selector.matches(&object, own) {
+                let namespace = text("namespace").unwrap_or_default();
+                if !selector.matches(&object, namespace) {
                     continue;
                 }
                 if found.len() >= most {
@@ -118,14 +114,11 @@ impl Search<'_> {
                     found.push(object);
                 } else {
                     let name = text("name").unwrap_or_default();
-                    found.push(self.get(resource, own, name).map_err(unanswerable)?);
+                    found.push(self.get(resource, namespace, name).map_err(unanswerable)?);
                 }
             }
-            if page.next.is_none() || page.next == after {
-                return Ok(());
-            }
-            after = page.next;
         }
+        Ok(())
     }
 }
 

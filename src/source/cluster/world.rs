@@ -1,7 +1,7 @@
 //! A cluster as a world of the engine.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 
@@ -13,29 +13,24 @@ use crate::value::{GroupVersionKind, Text, Value};
 use super::failed_lookups::FailedLookups;
 use super::globals::Globals;
 use super::lookup_cache::LookupCache;
+use super::once_map::OnceMap;
 use super::{Cluster, ClusterError, FailedLookup, ListQuery, Rights, globals, targets};
-
-/// The labels of one namespace, read by the first thread that needs them.
-type Labels = Arc<OnceLock<Option<Value>>>;
-
-/// The objects that a target selects, read by the first thread that needs them.
-type Found = Arc<OnceLock<Result<Vec<Value>, LookupError>>>;
 
 /// A target with its variables replaced: kind, namespace, name and labels as written.
 type TargetKey = (Text, Text, Text, String);
 
-/// A world on top of a cluster, if there is one: the cluster answers what the given world cannot.
+/// A world on top of a cluster, if there is one: the cluster is used for what the inner world does not know.
 pub struct ClusterWorld<W> {
-    given: W,
+    inner: W,
     cluster: Option<Arc<dyn Cluster>>,
     /// Whether some policy selects by the labels of namespaces; if none does, they are not read.
     uses_namespace_labels: bool,
-    namespaces: Mutex<BTreeMap<Text, Labels>>,
+    namespaces: OnceMap<Text, Option<Value>>,
     /// The labels of all namespaces in one list, for runs over all namespaces; `None` if the list is forbidden.
     listed: Option<OnceLock<Option<BTreeMap<Text, Value>>>>,
-    /// The answers so far. One that may be recorded is kept apart from one that may not.
-    answers: LookupCache<(Question, bool), Result<Value, LookupError>>,
-    targets: Mutex<BTreeMap<TargetKey, Found>>,
+    /// The results so far, by whether they must not be recorded.
+    results: LookupCache<(LookupKey, bool), Result<Value, LookupError>>,
+    targets: OnceMap<TargetKey, Result<Vec<Value>, LookupError>>,
     /// The most objects of one target.
     max_targets: usize,
     /// The rights on targets, if they are checked.
@@ -48,12 +43,12 @@ pub struct ClusterWorld<W> {
 /// Namespaces per request.
 const NAMESPACE_PAGE_SIZE: u32 = 500;
 
-/// Bytes of cached answers, as JSON, in each of the two generations of the cache.
+/// Bytes of cached results, as JSON, in each of the two generations of the cache.
 const CACHE_BYTES: usize = 1 << 20;
 
 /// A lookup of a context entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Question {
+enum LookupKey {
     /// The namespace and name of a `ConfigMap`.
     ConfigMap(Text, Text),
     /// A path of the API server.
@@ -71,16 +66,16 @@ impl<W> std::fmt::Debug for ClusterWorld<W> {
 }
 
 impl<W: World> ClusterWorld<W> {
-    /// A world that looks up in `given` first.
-    pub fn new(given: W, cluster: Option<Arc<dyn Cluster>>, uses_namespace_labels: bool) -> Self {
+    /// A world that uses `inner` first.
+    pub fn new(inner: W, cluster: Option<Arc<dyn Cluster>>, uses_namespace_labels: bool) -> Self {
         Self {
-            given,
+            inner,
             cluster,
             uses_namespace_labels,
-            namespaces: Mutex::new(BTreeMap::new()),
+            namespaces: OnceMap::default(),
             listed: None,
-            answers: LookupCache::new(CACHE_BYTES),
-            targets: Mutex::new(BTreeMap::new()),
+            results: LookupCache::new(CACHE_BYTES),
+            targets: OnceMap::default(),
             max_targets: usize::MAX,
             rights: None,
             shows_secrets: false,
@@ -142,25 +137,25 @@ impl<W: World> ClusterWorld<W> {
         }
     }
 
-    /// Asks the cluster once, however many threads need the answer.
-    fn answer(
+    /// Looks up once, however many threads need the result.
+    fn look_up(
         &self,
         cluster: &dyn Cluster,
-        question: Question,
+        key: LookupKey,
         tainted: Option<&Secrets>,
-        ask: impl FnOnce(&dyn Cluster, &dyn Fn(ClusterError) -> LookupError) -> Result<Value, LookupError>,
+        send: impl FnOnce(&dyn Cluster, &dyn Fn(ClusterError) -> LookupError) -> Result<Value, LookupError>,
     ) -> Result<Value, LookupError> {
         let failed = |error: ClusterError| {
-            self.note_failed(question.to_string(), &question.texts(), &error, tainted);
+            self.note_failed(key.to_string(), &key.texts(), &error, tainted);
             lookup_error(error)
         };
-        let key = (question.clone(), tainted.is_some());
-        let ask = || ask(for_lookup(cluster, tainted), &failed);
+        let cache_key = (key.clone(), tainted.is_some());
+        let send = || send(for_lookup(cluster, tainted), &failed);
         // An error takes memory, too.
-        self.answers.get(&key, ask, |answer| 100 + answer.as_ref().map_or(0, Value::weight))
+        self.results.get(&cache_key, send, |result| 100 + result.as_ref().map_or(0, Value::weight))
     }
 
-    /// Notes a lookup that the cluster did not answer, with the secrets masked that it was made of.
+    /// Notes a failed lookup, with the secrets masked that it was made of.
     fn note_failed(&self, what: String, texts: &[&str], why: &ClusterError, tainted: Option<&Secrets>) {
         match tainted {
             // The engine reports a rule that cannot be replayed.
@@ -186,7 +181,7 @@ impl<W: World> ClusterWorld<W> {
     }
 }
 
-impl Question {
+impl LookupKey {
     /// The texts that a rule may have made of secrets.
     fn texts(&self) -> Vec<&str> {
         match self {
@@ -197,12 +192,12 @@ impl Question {
     }
 }
 
-/// The cluster that answers a lookup.
+/// The cluster of a lookup.
 fn for_lookup<'c>(cluster: &'c dyn Cluster, tainted: Option<&Secrets>) -> &'c dyn Cluster {
     tainted.and_then(|_| cluster.unrecorded()).unwrap_or(cluster)
 }
 
-impl std::fmt::Display for Question {
+impl std::fmt::Display for LookupKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::ConfigMap(namespace, name) => write!(f, "configmaps \"{name}\" in {namespace}"),
@@ -227,86 +222,68 @@ fn labels_of(namespace: &Value) -> Value {
 
 /// The labels of all namespaces; `None` if not all of them can be listed: then each is read alone.
 fn all_labels(cluster: &dyn Cluster) -> Option<BTreeMap<Text, Value>> {
-    let resource = ApiResource::namespaces();
     let mut all = BTreeMap::new();
-    let mut after = None;
-    loop {
-        let query = ListQuery {
-            resource,
-            namespace: None,
-            labels: None,
-            fields: None,
-            limit: NAMESPACE_PAGE_SIZE,
-            after: after.as_deref(),
-        };
-        let page = cluster.list(&query).ok()?;
-        for object in &page.objects {
+    for page in ListQuery::all(ApiResource::namespaces(), NAMESPACE_PAGE_SIZE).pages(cluster) {
+        for object in page.ok()?.objects {
             let name = object.path(&["metadata", "name"]).and_then(Value::as_text);
-            all.extend(name.map(|name| (name.clone(), labels_of(object))));
+            all.extend(name.map(|name| (name.clone(), labels_of(&object))));
         }
-        if page.next.is_none() || page.next == after {
-            return Some(all);
-        }
-        after = page.next;
     }
+    Some(all)
 }
 
 /// Refuses paths that lead beyond what the API server stores: into a container, or through the server's proxy.
 fn check_path(path: &str) -> Result<(), LookupError> {
     const PROXYING: [&str; 4] = ["attach", "exec", "portforward", "proxy"];
     let bare = path.split('?').next().unwrap_or_default();
-    let parts: Vec<&str> = bare.split('/').filter(|part| !part.is_empty()).collect();
-    let fault = |text: &str| Err(LookupError::Unanswerable(text.to_owned()));
+    let segments: Vec<&str> = bare.split('/').filter(|segment| !segment.is_empty()).collect();
+    let refuse = |message: &str| Err(LookupError::Unanswerable(message.to_owned()));
     if !path.starts_with('/') {
-        return fault("the path of a call to the API server starts with a slash");
+        return refuse("the path of a call to the API server starts with a slash");
     }
     if path.chars().any(|c| c.is_whitespace() || c.is_control() || c == '#')
-        || parts.iter().any(|part| matches!(*part, "." | ".."))
+        || segments.iter().any(|segment| matches!(*segment, "." | ".."))
     {
-        return fault("this is no path of the API server");
+        return refuse("this is no path of the API server");
     }
     // …/pods/NAME/exec, and not a Pod of this name.
-    let from = if parts.contains(&"namespaces") { 6 } else { 4 };
-    if parts.iter().skip(from).any(|part| PROXYING.contains(part) || part.contains('%')) {
-        return fault("calls through the API server to something else are never sent");
+    let from = if segments.contains(&"namespaces") { 6 } else { 4 };
+    if segments.iter().skip(from).any(|segment| PROXYING.contains(segment) || segment.contains('%')) {
+        return refuse("calls through the API server to something else are never sent");
     }
     Ok(())
 }
 
 impl<W: World> World for ClusterWorld<W> {
     fn now(&self) -> Timestamp {
-        self.given.now()
+        self.inner.now()
     }
 
     fn random(&self, key: &str, call: u64) -> u64 {
-        self.given.random(key, call)
+        self.inner.random(key, call)
     }
 
     fn namespace_labels(&self, namespace: &str) -> Option<Value> {
-        if let Some(labels) = self.given.namespace_labels(namespace) {
+        if let Some(labels) = self.inner.namespace_labels(namespace) {
             return Some(labels);
         }
         let cluster =
             self.cluster.as_deref().filter(|_| self.uses_namespace_labels && !namespace.is_empty())?;
-        let labels = {
-            let mut known = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(known.entry(namespace.into()).or_default())
-        };
-        labels.get_or_init(|| self.labels(cluster, namespace)).clone()
+        self.namespaces.get(namespace.into(), || self.labels(cluster, namespace))
     }
 
     fn resource(&self, kind: &GroupVersionKind) -> KindResource<'_> {
         // Discovery ran before the first object, and its failure was reported then.
         let served = self.cluster.as_ref().and_then(|cluster| cluster.resources().ok());
         let resource = served.and_then(|served| served.of_kind(kind).map(KindResource::from));
-        resource.unwrap_or_else(|| self.given.resource(kind))
+        resource.unwrap_or_else(|| self.inner.resource(kind))
     }
 
     fn targets(&self, lookup: &TargetLookup<'_>) -> Result<Vec<Value>, LookupError> {
         let TargetLookup { selector, tainted } = *lookup;
-        let given = self.given.targets(lookup);
-        let (Some(cluster), Err(LookupError::NotGiven)) = (self.cluster.as_deref(), &given) else {
-            return given;
+        let inner = self.inner.targets(lookup);
+        let (Some(cluster), Err(LookupError::NotGiven)) = (self.cluster.as_deref(), &inner) else {
+            return inner;
         };
         let find = || {
             targets::find(for_lookup(cluster, tainted), selector, self.max_targets, &|error| {
@@ -318,11 +295,7 @@ impl<W: World> World for ClusterWorld<W> {
         }
         let labels = selector.labels.as_ref().map(Value::to_json).unwrap_or_default();
         let key = (selector.kind.text.clone(), selector.namespace.clone(), selector.name.clone(), labels);
-        let found = {
-            let mut known = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(known.entry(key).or_default())
-        };
-        found.get_or_init(find).clone()
+        self.targets.get(key, find)
     }
 
     fn refusal(&self, access: &TargetAccess<'_>) -> Option<TargetRefusal> {
@@ -330,36 +303,36 @@ impl<W: World> World for ClusterWorld<W> {
     }
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
-        let given = self.given.lookup(lookup);
-        let Some(cluster) = self.cluster.as_deref() else { return given };
+        let inner = self.inner.lookup(lookup);
+        let Some(cluster) = self.cluster.as_deref() else { return inner };
         let tainted = lookup.tainted;
-        match (&given, lookup.source) {
+        match (&inner, lookup.source) {
             (
                 Err(LookupError::NotGiven | LookupError::NotFound),
                 LookupSource::ConfigMap { namespace, name },
             ) => {
-                let question = Question::ConfigMap(namespace.into(), name.into());
-                self.answer(cluster, question, tainted, |cluster, failed| {
+                let key = LookupKey::ConfigMap(namespace.into(), name.into());
+                self.look_up(cluster, key, tainted, |cluster, failed| {
                     cluster.get(ApiResource::config_maps(), Some(namespace), name).map_err(failed)
                 })
             }
             (Err(LookupError::NotGiven), LookupSource::Api(path)) => {
                 check_path(path)?;
-                self.answer(cluster, Question::Path(path.into()), tainted, |cluster, failed| {
+                self.look_up(cluster, LookupKey::Path(path.into()), tainted, |cluster, failed| {
                     cluster.get_path(path).map_err(failed)
                 })
             }
             (Err(LookupError::NotGiven), LookupSource::GlobalEntry(name)) => {
-                self.answer(cluster, Question::Entry(name.into()), tainted, |cluster, failed| {
+                self.look_up(cluster, LookupKey::Entry(name.into()), tainted, |cluster, failed| {
                     globals::spec(cluster, name).map_err(failed)?.ok_or(LookupError::NotGiven)
                 })
             }
             (Err(LookupError::NotGiven), LookupSource::Global(name)) => {
-                self.answer(cluster, Question::Global(name.into()), tainted, |cluster, failed| {
+                self.look_up(cluster, LookupKey::Global(name.into()), tainted, |cluster, failed| {
                     self.global(cluster, name, failed)
                 })
             }
-            _ => given,
+            _ => inner,
         }
     }
 }
@@ -371,7 +344,7 @@ mod tests {
 
     use crate::engine::EmptyWorld;
     use crate::resources::Resources;
-    use crate::source::cluster::Page;
+    use crate::source::cluster::{ClusterResult, Page};
 
     use super::*;
 
@@ -379,15 +352,15 @@ mod tests {
     struct CountingCluster(AtomicUsize);
 
     impl Cluster for CountingCluster {
-        fn resources(&self) -> Result<Arc<Resources>, ClusterError> {
+        fn resources(&self) -> ClusterResult<Arc<Resources>> {
             Ok(Arc::default())
         }
 
-        fn list(&self, _: &ListQuery<'_>) -> Result<Page, ClusterError> {
+        fn list(&self, _: &ListQuery<'_>) -> ClusterResult<Page> {
             Ok(Page::default())
         }
 
-        fn get(&self, _: &ApiResource, _: Option<&str>, name: &str) -> Result<Value, ClusterError> {
+        fn get(&self, _: &ApiResource, _: Option<&str>, name: &str) -> ClusterResult {
             self.0.fetch_add(1, Ordering::Relaxed);
             match name {
                 "bare" => Ok(Value::from_json(r#"{"metadata":{"name":"bare"}}"#).unwrap()),
@@ -396,7 +369,7 @@ mod tests {
             }
         }
 
-        fn get_path(&self, path: &str) -> Result<Value, ClusterError> {
+        fn get_path(&self, path: &str) -> ClusterResult {
             self.0.fetch_add(1, Ordering::Relaxed);
             Ok(Value::from(path))
         }
@@ -407,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_is_asked_for_once_by_all_threads() {
+    fn a_namespace_is_read_once_by_all_threads() {
         let cluster = Arc::new(CountingCluster::default());
         let world = ClusterWorld::new(EmptyWorld, Some(cluster.clone()), true);
         thread::scope(|scope| {
@@ -423,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_kept_and_told_once() {
+    fn a_refusal_is_cached_and_reported_once() {
         let world = ClusterWorld::new(EmptyWorld, Some(Arc::new(CountingCluster::default())), true);
         assert_eq!(world.namespace_labels("hidden"), None);
         assert_eq!(world.namespace_labels("hidden"), None);
@@ -432,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_asks_for_labels_that_no_policy_looks_at() {
+    fn labels_that_no_policy_uses_are_not_read() {
         let cluster = Arc::new(CountingCluster::default());
         let world = ClusterWorld::new(EmptyWorld, Some(cluster.clone()), false);
         assert_eq!(world.namespace_labels("hidden"), None);
@@ -441,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_calls_are_made_once() {
+    fn equal_calls_are_sent_once() {
         let cluster = Arc::new(CountingCluster::default());
         let world = ClusterWorld::new(EmptyWorld, Some(cluster.clone()), false);
         thread::scope(|scope| {
@@ -456,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_lead_to_what_the_server_stores_and_no_further() {
+    fn calls_beyond_stored_objects_are_refused() {
         for path in
             ["/api/v1/namespaces/x/pods/proxy", "/api/v1/nodes/exec", "/apis/a.b/v1/proxy", "/version"]
         {

@@ -1,17 +1,17 @@
-//! The service account of a Pod: how a program in a cluster reaches that cluster.
+//! The service account of a Pod, with which a program in a cluster connects to it.
 
 use std::fs;
 use std::path::PathBuf;
 
 use kube::config::{AuthInfo, Cluster};
 
-/// Where a Pod finds the files of its service account.
+/// The folder with the files of the service account.
 const FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// Names another folder for the same files.
+/// A variable for another folder.
 const FOLDER_VARIABLE: &str = "KYV_SERVICE_ACCOUNT";
 
-/// What a Pod has been given to reach the cluster around it.
+/// A service account.
 #[derive(Debug)]
 pub(super) struct Account {
     folder: PathBuf,
@@ -20,24 +20,24 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// The account of the Pod that the process runs in; `None` outside of Pods. `variable` gives the environment.
+    /// The account of the Pod that the process runs in; `None` outside of Pods. `variable` reads the environment.
     pub(super) fn find(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
-        let given = |name: &str| variable(name).filter(|text| !text.is_empty());
-        let (host, port) = (given("KUBERNETES_SERVICE_HOST")?, given("KUBERNETES_SERVICE_PORT")?);
-        // An address of version 6 has colons itself.
+        let not_empty = |name: &str| variable(name).filter(|text| !text.is_empty());
+        let (host, port) = (not_empty("KUBERNETES_SERVICE_HOST")?, not_empty("KUBERNETES_SERVICE_PORT")?);
+        // An IPv6 address needs brackets.
         let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host };
-        let folder = PathBuf::from(given(FOLDER_VARIABLE).unwrap_or_else(|| FOLDER.to_owned()));
+        let folder = PathBuf::from(not_empty(FOLDER_VARIABLE).unwrap_or_else(|| FOLDER.to_owned()));
         if !folder.join("token").is_file() {
             return None;
         }
-        let namespace = given("POD_NAMESPACE").or_else(|| {
+        let namespace = not_empty("POD_NAMESPACE").or_else(|| {
             let text = fs::read_to_string(folder.join("namespace")).ok()?;
             Some(text.trim().to_owned()).filter(|text| !text.is_empty())
         });
         Some(Self { folder, server: format!("https://{host}:{port}"), namespace })
     }
 
-    /// The cluster around the Pod.
+    /// The cluster of the Pod.
     pub(super) fn cluster(&self) -> Cluster {
         let authority = self.folder.join("ca.crt").display().to_string();
         Cluster {
@@ -47,7 +47,7 @@ impl Account {
         }
     }
 
-    /// The account itself. Its token is read again and again, because it changes.
+    /// The credentials. The token stays in its file, because it changes.
     pub(super) fn auth_info(&self) -> AuthInfo {
         AuthInfo { token_file: Some(self.folder.join("token").display().to_string()), ..AuthInfo::default() }
     }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pod_is_told_by_its_environment_and_files() {
+    fn a_pod_is_detected_by_its_environment_and_files() {
         let folder = tempfile::tempdir().unwrap();
         let of = folder.path().display().to_string();
         let find = |variables: &[(&str, &str)]| {

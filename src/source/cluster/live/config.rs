@@ -1,4 +1,4 @@
-//! The configuration of a cluster, found where kubectl finds it.
+//! The configuration of a connection, found where kubectl finds it.
 
 use std::env;
 use std::io::{self, ErrorKind};
@@ -16,22 +16,22 @@ use kube::config::{
 use secrecy::ExposeSecret as _;
 
 use super::account::Account;
-use super::fault::chain;
-use super::plugin::{Plugin, UNFIT};
+use super::error::{chain, connection_error};
+use super::plugin::{INVALID_TOKEN, Plugin};
 use super::proxy::proxy;
-use super::{ClusterError, Connection};
+use super::{ClusterError, ClusterResult, Connection};
 
-const AGENT: &str = concat!("kubectl-kyv/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT: &str = concat!("kubectl-kyv/", env!("CARGO_PKG_VERSION"));
 
-/// The name of everything in the kubeconfig that is made of files and arguments.
+/// The name of everything in the merged kubeconfig.
 const EFFECTIVE: &str = "effective";
 
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(30);
+/// The default timeout of establishing a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Reads the configuration the way kubectl does: the file that is named, else what `KUBECONFIG` or the
-/// home folder holds, else the cluster around the process; arguments win.
-pub(super) async fn configure(connection: &Connection) -> Result<Configured, ClusterError> {
+/// Reads the configuration as kubectl does: the file of the argument, else those of `KUBECONFIG` or the home folder, else
+/// the service account of the Pod. Other arguments override it.
+pub(super) async fn configure(connection: &Connection) -> ClusterResult<Configured> {
     let variable = |name: &str| env::var(name).ok();
     let mut chosen = match kubeconfig(connection)? {
         Found::Kubeconfig(chosen) => *chosen,
@@ -54,42 +54,41 @@ pub(super) async fn configure(connection: &Connection) -> Result<Configured, Clu
         let why = "unable to load root certificates: unable to parse bytes as PEM block";
         return Err(ClusterError::Config(why.into()));
     }
-    // The library's own choice looks at NO_PROXY for the proxy's address, not for the server's.
+    // kube compares NO_PROXY with the address of the proxy instead of the server.
     config.proxy_url = proxy(proxy_url.as_deref(), &config.cluster_url, variable)?;
-    // Requests are repeated where that is decided with all that is known of them.
+    // `request::send` retries.
     config.default_retry = false;
-    // A little less than the request may take, so that it is told which of both did not come about.
+    // A little less than the timeout of a request, to see which of both was exceeded.
     config.connect_timeout = Some(connect_limit(connection.request_timeout).mul_f32(0.95));
-    // So that an audit log tells who read.
-    if let (Ok(name), Ok(agent)) = ("user-agent".parse(), AGENT.parse()) {
+    // For audit logs.
+    if let (Ok(name), Ok(agent)) = ("user-agent".parse(), USER_AGENT.parse()) {
         config.headers.push((name, agent));
     }
     let client = Client::try_from(config.clone()).map_err(|error| unusable_client(&error))?;
     Ok(Configured { config, client, plugin })
 }
 
-/// What a cluster is asked with.
+/// A configured client.
 pub(super) struct Configured {
     pub(super) config: Config,
     pub(super) client: Client,
-    /// What says who asks, if a program does.
+    /// The credential plugin, if there is one.
     pub(super) plugin: Option<Arc<Plugin>>,
 }
 
-/// How long a connection may take to come about, where one request may take so long.
+/// The timeout of establishing a connection, with this timeout of a request.
 pub(super) fn connect_limit(request: Option<Duration>) -> Duration {
-    request.map_or(CONNECT, |limit| limit.min(CONNECT))
+    request.map_or(CONNECT_TIMEOUT, |limit| limit.min(CONNECT_TIMEOUT))
 }
 
-/// What the files and arguments come to.
+/// The configuration in files and arguments.
 enum Found {
-    /// One cluster and one user.
     Kubeconfig(Box<Chosen>),
-    /// Nothing at all; why not, for those who are in no cluster.
+    /// None, with the error for a process outside of a cluster.
     Nothing(ClusterError),
 }
 
-/// One cluster and one user, with what the arguments say.
+/// One cluster and one user, overridden by arguments.
 struct Chosen {
     context: Context,
     cluster: Cluster,
@@ -97,8 +96,8 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// Takes the line end from a token in a file, as kubectl does, and refuses one that no header can hold.
-    fn trim_token(&mut self) -> Result<(), ClusterError> {
+    /// Trims a token in a file, as kubectl does, and refuses one that is no header value.
+    fn trim_token(&mut self) -> ClusterResult<()> {
         let auth = &mut self.auth_info;
         if let Some(text) = auth.token_file.as_ref().and_then(|path| std::fs::read_to_string(path).ok())
             && text.trim() != text
@@ -106,20 +105,20 @@ impl Chosen {
             (auth.token, auth.token_file) = (Some(text.trim().to_owned().into()), None);
         }
         if auth.token.as_ref().is_some_and(|token| token.expose_secret().contains(char::is_control)) {
-            return Err(ClusterError::Unreachable(UNFIT.into()));
+            return Err(ClusterError::Unreachable(INVALID_TOKEN.into()));
         }
         Ok(())
     }
 
-    /// Runs the program that makes credentials, where nothing else tells who asks: the library would do it several
-    /// times, and end in a panic for a token that no header can hold.
-    fn run_plugin(&mut self) -> Result<Option<Plugin>, ClusterError> {
+    /// Runs the credential plugin if there are no other credentials. kube would run it several times, and panic for a
+    /// token that is no header value.
+    fn run_plugin(&mut self) -> ClusterResult<Option<Plugin>> {
         let auth = &mut self.auth_info;
-        let is_known = auth.auth_provider.is_some()
+        let has_credentials = auth.auth_provider.is_some()
             || auth.token.is_some()
             || auth.token_file.is_some()
             || auth.username.is_some() && auth.password.is_some();
-        let Some(exec) = auth.exec.take().filter(|_| !is_known) else { return Ok(None) };
+        let Some(exec) = auth.exec.take().filter(|_| !has_credentials) else { return Ok(None) };
         let (plugin, pair) = Plugin::start(&exec, &self.cluster)?;
         if let Some((certificate, key)) = pair {
             auth.client_certificate_data = Some(STANDARD.encode(certificate));
@@ -128,8 +127,8 @@ impl Chosen {
         Ok(Some(plugin))
     }
 
-    /// Looks whether the files with certificates can be read, for what kubectl says of one that cannot.
-    fn check_files(&self) -> Result<(), ClusterError> {
+    /// Checks that the files with certificates can be read; the error is that of kubectl.
+    fn check_files(&self) -> ClusterResult<()> {
         let (cluster, auth) = (&self.cluster, &self.auth_info);
         let authority =
             cluster.certificate_authority.as_ref().filter(|_| cluster.certificate_authority_data.is_none());
@@ -151,10 +150,10 @@ impl Chosen {
         Ok(())
     }
 
-    /// A kubeconfig of these alone, and the proxy that the cluster is reached through.
+    /// A kubeconfig with only these, and the proxy of the cluster.
     fn effective(self) -> (Kubeconfig, Option<String>) {
         let Self { context, mut cluster, mut auth_info } = self;
-        // A token in a file may have been changed since the other one was written down.
+        // A token in a file is newer than one in the kubeconfig.
         if auth_info.token_file.as_ref().is_some_and(|path| Path::new(path).is_file()) {
             auth_info.token = None;
         }
@@ -176,11 +175,11 @@ impl Chosen {
     }
 }
 
-fn kubeconfig(connection: &Connection) -> Result<Found, ClusterError> {
+fn kubeconfig(connection: &Connection) -> ClusterResult<Found> {
     let read = read(connection.kubeconfig.as_deref())?;
-    let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
-    let asked = given(&connection.context);
-    let is_named = connection.kubeconfig.is_some() || asked.is_some() || connection.server.is_some();
+    let not_empty = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
+    let context_name = not_empty(&connection.context);
+    let is_named = connection.kubeconfig.is_some() || context_name.is_some() || connection.server.is_some();
     let files = match read {
         Some(files) => files,
         None if !is_named => {
@@ -189,7 +188,7 @@ fn kubeconfig(connection: &Connection) -> Result<Found, ClusterError> {
         }
         None => Kubeconfig::default(),
     };
-    let name = asked.or_else(|| given(&files.current_context));
+    let name = context_name.or_else(|| not_empty(&files.current_context));
     let context = match &name {
         Some(name) => {
             let found = files.contexts.iter().find(|context| context.name == *name);
@@ -203,14 +202,14 @@ fn kubeconfig(connection: &Connection) -> Result<Found, ClusterError> {
             return if is_named { Err(why) } else { Ok(Found::Nothing(why)) };
         }
     };
-    let cluster_name = given(&connection.cluster).unwrap_or_else(|| context.cluster.clone());
+    let cluster_name = not_empty(&connection.cluster).unwrap_or_else(|| context.cluster.clone());
     let cluster = files.clusters.iter().find(|cluster| cluster.name == cluster_name);
     let mut cluster = cluster.and_then(|cluster| cluster.cluster.clone()).unwrap_or_default();
     override_cluster(&mut cluster, connection);
     if cluster.server.as_ref().is_none_or(String::is_empty) {
         return Err(ClusterError::UnknownCluster(cluster_name));
     }
-    let user = given(&connection.user).or_else(|| context.user.clone()).unwrap_or_default();
+    let user = not_empty(&connection.user).or_else(|| context.user.clone()).unwrap_or_default();
     let found = files.auth_infos.iter().find(|info| info.name == user);
     if found.is_none() && connection.user.is_some() {
         return Err(ClusterError::UnknownUser(user));
@@ -220,9 +219,8 @@ fn kubeconfig(connection: &Connection) -> Result<Found, ClusterError> {
     Ok(Found::Kubeconfig(Box::new(Chosen { context, cluster, auth_info })))
 }
 
-/// What the file that is named holds, or those of `KUBECONFIG`, of which the first that says something
-/// wins and some may be missing, or that of the home folder.
-fn read(named: Option<&Path>) -> Result<Option<Kubeconfig>, ClusterError> {
+/// The file of the argument, or those of `KUBECONFIG` merged, of which some may be missing, or that of the home folder.
+fn read(named: Option<&Path>) -> ClusterResult<Option<Kubeconfig>> {
     if let Some(path) = named {
         return Kubeconfig::read_from(path).map(Some).map_err(|error| unusable_file(&error, path));
     }
@@ -244,7 +242,7 @@ fn read(named: Option<&Path>) -> Result<Option<Kubeconfig>, ClusterError> {
 
 fn override_cluster(cluster: &mut Cluster, connection: &Connection) {
     if let Some(server) = connection.server.as_ref().filter(|server| !server.is_empty()) {
-        // A name for the certificate belongs to the server that it was given with.
+        // The name belongs to the certificate of the other server.
         cluster.tls_server_name = None;
         let has_scheme = server.contains("://");
         cluster.server = Some(if has_scheme { server.clone() } else { format!("http://{server}") });
@@ -266,7 +264,7 @@ fn override_cluster(cluster: &mut Cluster, connection: &Connection) {
 
 fn override_user(auth: &mut AuthInfo, connection: &Connection) {
     if let Some(token) = &connection.token {
-        // Whatever else would tell who asks steps back.
+        // It replaces all other credentials.
         auth.token = Some(token.0.clone().into());
         (auth.token_file, auth.exec, auth.auth_provider) = (None, None, None);
         (auth.username, auth.password) = (None, None);
@@ -279,17 +277,17 @@ fn override_user(auth: &mut AuthInfo, connection: &Connection) {
         auth.client_key = Some(path.display().to_string());
         auth.client_key_data = None;
     }
-    let who = &connection.impersonation;
-    if let Some(user) = &who.user {
+    let impersonation = &connection.impersonation;
+    if let Some(user) = &impersonation.user {
         auth.impersonate = Some(user.clone());
     }
-    if !who.groups.is_empty() {
-        auth.impersonate_groups = Some(who.groups.clone());
+    if !impersonation.groups.is_empty() {
+        auth.impersonate_groups = Some(impersonation.groups.clone());
     }
-    if let Some(uid) = &who.uid {
+    if let Some(uid) = &impersonation.uid {
         auth.impersonate_uid = Some(uid.clone());
     }
-    for (name, value) in &who.extra {
+    for (name, value) in &impersonation.extra {
         let extra = auth.impersonate_user_extra.get_or_insert_default();
         extra.entry(name.clone()).or_default().push(value.clone());
     }
@@ -310,8 +308,8 @@ fn unusable(error: &KubeconfigError) -> ClusterError {
         KubeconfigError::ReadConfig(error, path) => {
             format!("cannot read {}: {}", path.display(), plain(error))
         }
-        // What the reader says shows lines of the file, and with them tokens.
-        KubeconfigError::Parse(fault) => format!("it cannot be understood{}", place(&fault.to_string())),
+        // The message may contain tokens.
+        KubeconfigError::Parse(error) => format!("it cannot be understood{}", place(&error.to_string())),
         other => chain(other),
     })
 }
@@ -321,14 +319,14 @@ fn unusable_file(error: &KubeconfigError, path: &Path) -> ClusterError {
     let name = path.display();
     match error {
         KubeconfigError::ReadConfig(..) => unusable(error),
-        KubeconfigError::Parse(fault) => {
-            ClusterError::Config(format!("{name} cannot be understood{}", place(&fault.to_string())))
+        KubeconfigError::Parse(error) => {
+            ClusterError::Config(format!("{name} cannot be understood{}", place(&error.to_string())))
         }
         other => ClusterError::Config(format!("{name}: {}", chain(other))),
     }
 }
 
-/// What the system says of a file, without its number.
+/// The message of an error of the system, without its number.
 fn plain(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "no such file or directory".to_owned(),
@@ -338,10 +336,10 @@ fn plain(error: &io::Error) -> String {
     }
 }
 
-/// Where a reader of YAML found a fault.
-fn place(fault: &str) -> String {
+/// The place in an error of a YAML parser.
+fn place(message: &str) -> String {
     let number = |name: &str| {
-        let digits = fault.split_once(name)?.1.split(|c: char| !c.is_ascii_digit()).next()?;
+        let digits = message.split_once(name)?.1.split(|c: char| !c.is_ascii_digit()).next()?;
         (!digits.is_empty()).then(|| digits.to_owned())
     };
     match (number("line "), number("column ")) {
@@ -351,8 +349,8 @@ fn place(fault: &str) -> String {
 }
 
 fn unusable_client(error: &kube::Error) -> ClusterError {
-    match super::fault::fault(error, "") {
-        told @ ClusterError::Config(_) => told,
+    match connection_error(error, "") {
+        error @ ClusterError::Config(_) => error,
         _ => ClusterError::Config(chain(error)),
     }
 }
@@ -362,11 +360,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_of_the_kubeconfig_is_told_without_its_text() {
+    fn errors_do_not_show_the_text_of_a_kubeconfig() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");
         std::fs::write(&path, "users:\n- name: x\n  user: {token: hidden, exec: {command: [a]}}\n").unwrap();
-        let told = read(Some(&path)).unwrap_err().to_string();
-        assert_eq!(told, format!("kubeconfig: {} cannot be understood at line 3, column 41", path.display()));
+        let error = read(Some(&path)).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!("kubeconfig: {} cannot be understood at line 3, column 41", path.display())
+        );
     }
 }

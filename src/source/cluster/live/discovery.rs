@@ -1,38 +1,38 @@
-//! The kinds that a cluster serves: asked for at once, or group by group where the server is older.
+//! Discovery of the resources that a cluster serves: aggregated, or group by group from older servers.
 
 use crate::resources::{ApiResource, Resources, Subresource, UnavailableVersion};
 use crate::value::{GroupVersionKind, Text, Value};
 
-use super::{ClusterError, LiveCluster};
+use super::{ClusterError, ClusterResult, LiveCluster};
 
-/// Two requests tell of all kinds where the server knows how.
+/// Aggregated discovery, with two requests in all.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
                           application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,\
                           application/json";
 const PLAIN: &str = "application/json";
-const ASKED: &str = "the kinds it serves";
+const REQUEST_NAME: &str = "the kinds it serves";
 
-/// What is found on the way.
+/// The resources found so far.
 #[derive(Default)]
 struct Found {
     resources: Vec<ApiResource>,
-    unknown: Vec<UnavailableVersion>,
+    unavailable: Vec<UnavailableVersion>,
 }
 
 impl LiveCluster {
-    /// Asks for all kinds.
-    pub(super) fn discover(&self) -> Result<Resources, ClusterError> {
+    /// Reads all resources.
+    pub(super) fn discover(&self) -> ClusterResult<Resources> {
         let mut found = Found::default();
         for path in ["/api", "/apis"] {
-            let answer = self.read(path, AGGREGATED, ASKED)?;
-            match answer.get("kind").and_then(Value::as_str) {
-                Some("APIGroupDiscoveryList") => found.groups(&answer),
+            let response = self.read(path, AGGREGATED, REQUEST_NAME)?;
+            match response.get("kind").and_then(Value::as_str) {
+                Some("APIGroupDiscoveryList") => found.groups(&response),
                 Some("APIVersions") => {
-                    let versions = list(&answer, "versions").iter().filter_map(Value::as_text);
+                    let versions = list(&response, "versions").iter().filter_map(Value::as_text);
                     versions.for_each(|version| self.version("/api", &Text::default(), version, &mut found));
                 }
                 Some("APIGroupList") => {
-                    for group in list(&answer, "groups") {
+                    for group in list(&response, "groups") {
                         self.group(group, &mut found);
                     }
                 }
@@ -42,10 +42,10 @@ impl LiveCluster {
         if found.resources.is_empty() {
             return Err(malformed("it names none"));
         }
-        Ok(Resources::new(found.resources, found.unknown))
+        Ok(Resources::new(found.resources, found.unavailable))
     }
 
-    /// Asks for the kinds of a group, version by version, the preferred one first.
+    /// Reads the resources of a group, version by version, the preferred one first.
     fn group(&self, group: &Value, found: &mut Found) {
         let Some(name) = group.get("name").and_then(Value::as_text) else { return };
         let preferred = group.path(&["preferredVersion", "version"]).and_then(Value::as_text);
@@ -60,47 +60,41 @@ impl LiveCluster {
     fn version(&self, root: &str, group: &Text, version: &Text, found: &mut Found) {
         let path =
             if group.is_empty() { format!("{root}/{version}") } else { format!("{root}/{group}/{version}") };
-        match self.read(&path, PLAIN, ASKED) {
-            Ok(answer) => found.version(group, version, &answer),
+        match self.read(&path, PLAIN, REQUEST_NAME) {
+            Ok(response) => found.version(group, version, &response),
             Err(error) => {
                 let why = match error {
                     ClusterError::Refused { message, .. } => message,
                     other => other.to_string(),
                 };
-                found.unknown.push(UnavailableVersion {
-                    group: group.clone(),
-                    version: version.clone(),
-                    why,
-                });
+                let (group, version) = (group.clone(), version.clone());
+                found.unavailable.push(UnavailableVersion { group, version, why });
             }
         }
     }
 }
 
 impl Found {
-    /// Takes an answer in that tells of all groups.
-    fn groups(&mut self, answer: &Value) {
-        for group in list(answer, "items") {
+    /// Adds the resources of aggregated discovery.
+    fn groups(&mut self, response: &Value) {
+        for group in list(response, "items") {
             let name =
                 group.path(&["metadata", "name"]).and_then(Value::as_text).cloned().unwrap_or_default();
             for version in list(group, "versions") {
                 let Some(number) = version.get("version").and_then(Value::as_text) else { continue };
                 if version.get("freshness").and_then(Value::as_str) == Some("Stale") {
                     let why = "the server is currently unable to handle the request".to_owned();
-                    self.unknown.push(UnavailableVersion {
-                        group: name.clone(),
-                        version: number.clone(),
-                        why,
-                    });
+                    let (group, version) = (name.clone(), number.clone());
+                    self.unavailable.push(UnavailableVersion { group, version, why });
                 }
-                for told in list(version, "resources") {
-                    let text = |name| told.get(name).and_then(Value::as_text);
-                    let kind = told.path(&["responseKind", "kind"]).and_then(Value::as_text);
+                for listed in list(version, "resources") {
+                    let text = |name| listed.get(name).and_then(Value::as_text);
+                    let kind = listed.path(&["responseKind", "kind"]).and_then(Value::as_text);
                     let is_namespaced = text("scope").is_some_and(|scope| **scope == *"Namespaced");
                     let Some(plural) = text("resource") else { continue };
                     let names = (plural, text("singularResource"));
-                    self.resource((&name, number), kind, names, is_namespaced, told);
-                    for subresource in list(told, "subresources") {
+                    self.resource((&name, number), kind, names, is_namespaced, listed);
+                    for subresource in list(listed, "subresources") {
                         let name_of = subresource.get("subresource").and_then(Value::as_str);
                         if let (Some(own), Some(kind)) = (name_of, subresource.get("responseKind")) {
                             self.subresource((&name, number), plural, own, kind);
@@ -111,17 +105,17 @@ impl Found {
         }
     }
 
-    /// Takes an answer in that tells of a version of a group.
-    fn version(&mut self, group: &Text, version: &Text, answer: &Value) {
-        for told in list(answer, "resources") {
-            let text = |name| told.get(name).and_then(Value::as_text);
-            let is_namespaced = told.get("namespaced") == Some(&Value::Bool(true));
+    /// Adds the resources of a version of a group.
+    fn version(&mut self, group: &Text, version: &Text, response: &Value) {
+        for listed in list(response, "resources") {
+            let text = |name| listed.get(name).and_then(Value::as_text);
+            let is_namespaced = listed.get("namespaced") == Some(&Value::Bool(true));
             match text("name").map(|name| (name, name.split_once('/'))) {
                 // Subresources follow the resource.
-                Some((_, Some((plural, name)))) => self.subresource((group, version), plural, name, told),
+                Some((_, Some((plural, name)))) => self.subresource((group, version), plural, name, listed),
                 Some((plural, None)) => {
                     let names = (plural, text("singularName"));
-                    self.resource((group, version), text("kind"), names, is_namespaced, told);
+                    self.resource((group, version), text("kind"), names, is_namespaced, listed);
                 }
                 None => {}
             }
@@ -134,14 +128,14 @@ impl Found {
         kind: Option<&Text>,
         (plural, singular): (&Text, Option<&Text>),
         is_namespaced: bool,
-        told: &Value,
+        listed: &Value,
     ) {
-        let given = |text: Option<&Text>| text.filter(|text| !text.is_empty()).cloned();
-        let (Some(kind), Some(plural)) = (given(kind), given(Some(plural))) else { return };
+        let not_empty = |text: Option<&Text>| text.filter(|text| !text.is_empty()).cloned();
+        let (Some(kind), Some(plural)) = (not_empty(kind), not_empty(Some(plural))) else { return };
         let texts =
-            |name| -> Vec<Text> { list(told, name).iter().filter_map(Value::as_text).cloned().collect() };
+            |name| -> Vec<Text> { list(listed, name).iter().filter_map(Value::as_text).cloned().collect() };
         self.resources.push(ApiResource {
-            singular: given(singular).unwrap_or_else(|| kind.to_lowercase().into()),
+            singular: not_empty(singular).unwrap_or_else(|| kind.to_lowercase().into()),
             kind: GroupVersionKind { group: group.clone(), version: version.clone(), kind },
             plural,
             short_names: texts("shortNames"),
@@ -175,6 +169,6 @@ fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
     value.get(name).and_then(Value::as_array).unwrap_or_default()
 }
 
-fn malformed(fault: &str) -> ClusterError {
-    ClusterError::Malformed { asked: ASKED.into(), fault: fault.into() }
+fn malformed(message: &str) -> ClusterError {
+    ClusterError::Malformed { asked: REQUEST_NAME.into(), cause: message.into() }
 }

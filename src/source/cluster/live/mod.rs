@@ -1,13 +1,12 @@
-//! The cluster of a kubeconfig.
+//! A cluster over the network.
 
 mod account;
 mod config;
 mod discovery;
-mod fault;
+mod error;
 mod plugin;
 mod proxy;
 mod request;
-mod wire;
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -25,23 +24,22 @@ use crate::value::Value;
 use super::api_path::{api_path, segment};
 use super::listing::{is_of_kind, with_kind};
 use super::{
-    Access, Cluster, ClusterError, Connection, DryRunRequest, DryRunVerb, ListQuery, ListedPage, Page,
-    Subject,
+    Access, Cluster, ClusterError, ClusterResult, Connection, DryRunRequest, DryRunVerb, ListQuery,
+    ListedPage, Page, Subject,
 };
 
 use config::{Configured, configure};
 use plugin::Plugin;
 use request::{ApiRequest, Failure, StatusError};
-use wire::list_path;
 
 const JSON: &str = "application/json";
 
-/// The most requests in a row without any answer: each takes as long as a request may.
+/// The most requests in a row without a response, each of which takes as long as its timeout.
 const MAX_UNANSWERED: u32 = 3;
 
 /// A cluster over the network. It sends GET and LIST requests, access reviews, and server dry runs.
 ///
-/// All traffic runs on one thread; the calls block until it has an answer.
+/// All requests are sent by one thread; the calls block until it has a response.
 pub struct LiveCluster {
     client: Client,
     plugin: Option<Arc<Plugin>>,
@@ -50,9 +48,9 @@ pub struct LiveCluster {
     namespace: String,
     limit: Option<Duration>,
     interrupter: Arc<watch::Sender<bool>>,
-    /// The number of requests in a row without any answer.
-    silent: AtomicU32,
-    resources: OnceLock<Result<Arc<Resources>, ClusterError>>,
+    /// The number of requests in a row without a response.
+    unanswered: AtomicU32,
+    resources: OnceLock<ClusterResult<Arc<Resources>>>,
 }
 
 type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -69,7 +67,7 @@ impl LiveCluster {
     /// # Errors
     ///
     /// A kubeconfig that cannot be read, has no such context or names no server.
-    pub fn connect(connection: &Connection) -> Result<Self, ClusterError> {
+    pub fn connect(connection: &Connection) -> ClusterResult<Self> {
         let (ready, readiness) = mpsc::sync_channel(1);
         let (limit, connection) = (connection.request_timeout, connection.clone());
         thread::Builder::new()
@@ -86,16 +84,16 @@ impl LiveCluster {
             namespace,
             limit,
             interrupter: Arc::new(watch::Sender::new(false)),
-            silent: AtomicU32::new(0),
+            unanswered: AtomicU32::new(0),
             resources: OnceLock::new(),
         })
     }
 
-    /// From now on Ctrl-C ends every request, not the process, so that what was read until then can be reported. A second
+    /// Makes Ctrl-C end the requests instead of the process, so that what was read until then can be reported. A second
     /// Ctrl-C ends the process.
     pub fn outlive_interrupts(&self) {
-        // If the thread has ended nothing is looked up any more.
-        let _unheard = self.jobs.send(Box::pin(listen(Arc::clone(&self.interrupter))));
+        // If the thread has ended there are no requests.
+        let _ended = self.jobs.send(Box::pin(listen(Arc::clone(&self.interrupter))));
     }
 
     /// The names of the contexts, clusters and users that a kubeconfig has.
@@ -103,43 +101,47 @@ impl LiveCluster {
         config::names(connection)
     }
 
-    /// Makes a request on the cluster's thread and waits for the answer.
-    fn send(&self, ask: ApiRequest) -> Result<Result<String, Failure>, ClusterError> {
+    /// Sends a request on the cluster's thread and waits for the response.
+    fn send(&self, request: ApiRequest) -> ClusterResult<Result<String, Failure>> {
         let (sender, receiver) = mpsc::sync_channel(1);
-        if self.silent.load(Ordering::Relaxed) >= MAX_UNANSWERED {
+        if self.unanswered.load(Ordering::Relaxed) >= MAX_UNANSWERED {
             let why = "it did not answer several times in a row and is asked no more";
             return Err(ClusterError::Unreachable(why.into()));
         }
         let (client, plugin) = (self.client.clone(), self.plugin.clone());
         let (limit, mut interrupt) = (self.limit, self.interrupter.subscribe());
         let job = Box::pin(async move {
-            let answer = tokio::select! {
-                answer = request::send(&client, plugin.as_ref(), &ask, limit) => Ok(answer),
+            let response = tokio::select! {
+                response = request::send(&client, plugin.as_ref(), &request, limit) => Ok(response),
                 Ok(_) = interrupt.wait_for(|is_interrupted| *is_interrupted) => Err(ClusterError::Interrupted),
             };
-            // Nobody waits any more when the run was given up.
-            let _unheard = sender.send(answer);
+            // The caller may be gone.
+            let _sent = sender.send(response);
         });
         self.jobs.send(job).map_err(|_| ended())?;
-        let answer = receiver.recv().map_err(|_| ended())?;
-        match &answer {
+        let response = receiver.recv().map_err(|_| ended())?;
+        match &response {
             Ok(Err(Failure::Timeout(_) | Failure::Broken(_))) => {
-                self.silent.fetch_add(1, Ordering::Relaxed);
+                self.unanswered.fetch_add(1, Ordering::Relaxed);
             }
-            _ => self.silent.store(0, Ordering::Relaxed),
+            _ => self.unanswered.store(0, Ordering::Relaxed),
         }
-        answer
+        response
+    }
+
+    fn error(&self, failure: &Failure, asked: &str) -> ClusterError {
+        failure.error(&self.server, self.limit, asked)
     }
 
     /// The response to a GET of a path.
-    fn read(&self, path: &str, accept: &'static str, asked: &str) -> Result<Value, ClusterError> {
+    fn read(&self, path: &str, accept: &'static str, asked: &str) -> ClusterResult {
         self.object(ApiRequest::get(path.to_owned(), accept), asked)
     }
 
-    /// The object that is the answer.
-    fn object(&self, ask: ApiRequest, asked: &str) -> Result<Value, ClusterError> {
-        let text = self.send(ask)?.map_err(|failure| self.fault(&failure, asked))?;
-        let malformed = |fault: String| ClusterError::Malformed { asked: asked.to_owned(), fault };
+    /// The response to a request, which is an object.
+    fn object(&self, request: ApiRequest, asked: &str) -> ClusterResult {
+        let text = self.send(request)?.map_err(|failure| self.error(&failure, asked))?;
+        let malformed = |cause: String| ClusterError::Malformed { asked: asked.to_owned(), cause };
         let object = Value::from_json(&text).map_err(|error| malformed(error.to_string()))?;
         if object.as_object().is_none() {
             return Err(malformed(format!("expected an object, found {}", object.type_name())));
@@ -149,58 +151,53 @@ impl LiveCluster {
 }
 
 impl Cluster for LiveCluster {
-    fn resources(&self) -> Result<Arc<Resources>, ClusterError> {
+    fn resources(&self) -> ClusterResult<Arc<Resources>> {
         self.resources.get_or_init(|| self.discover().map(Arc::new)).clone()
     }
 
-    fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
+    fn list(&self, query: &ListQuery<'_>) -> ClusterResult<Page> {
         self.list_lazily(query)?.read()
     }
 
-    fn list_lazily(&self, query: &ListQuery<'_>) -> Result<ListedPage, ClusterError> {
+    fn list_lazily(&self, query: &ListQuery<'_>) -> ClusterResult<ListedPage> {
         let mut is_inconsistent = false;
-        let mut answer = self.send(ApiRequest::get(list_path(query), JSON))?;
-        if let Err(Failure::Status(StatusError { code: 410, next: Some(next), .. })) = &answer {
-            // The server forgot the list as it was, and says how to go on with it as it is now.
+        let mut response = self.send(ApiRequest::list(query))?;
+        if let Err(Failure::Status(StatusError { code: 410, next: Some(next), .. })) = &response {
+            // The snapshot expired; this token continues with the current objects.
             let query = ListQuery { after: Some(next), ..query.clone() };
             is_inconsistent = true;
-            answer = self.send(ApiRequest::get(list_path(&query), JSON))?;
+            response = self.send(ApiRequest::list(&query))?;
         }
         let asked = query.resource.full_name();
-        let text = answer.map_err(|failure| in_a_list(self.fault(&failure, &asked), query))?;
+        let text = response.map_err(|failure| list_error(self.error(&failure, &asked), query))?;
         let listing = ListedPage::of(text, &query.resource.kind, asked)?;
         Ok(ListedPage { is_inconsistent, ..listing })
     }
 
-    fn get(
-        &self,
-        resource: &ApiResource,
-        namespace: Option<&str>,
-        name: &str,
-    ) -> Result<Value, ClusterError> {
+    fn get(&self, resource: &ApiResource, namespace: Option<&str>, name: &str) -> ClusterResult {
         let path = format!("{}/{}", api_path(resource, namespace), segment(name));
         let asked = format!("{} \"{name}\"", resource.full_name());
         let object = self.read(&path, JSON, &asked)?;
         named(object, resource, name, asked)
     }
 
-    fn get_path(&self, path: &str) -> Result<Value, ClusterError> {
+    fn get_path(&self, path: &str) -> ClusterResult {
         self.read(path, JSON, path)
     }
 
-    fn is_allowed(&self, subject: Option<&Subject>, access: &Access<'_>) -> Result<bool, ClusterError> {
+    fn is_allowed(&self, subject: Option<&Subject>, access: &Access<'_>) -> ClusterResult<bool> {
         let (plural, body) = access.review(subject);
         let asked = format!("{plural}.authorization.k8s.io");
         let review = self.object(ApiRequest::review(plural, body.to_json()), &asked)?;
         match review.path(&["status", "allowed"]) {
             Some(Value::Bool(allowed)) => Ok(*allowed),
             _ => {
-                Err(ClusterError::Malformed { asked, fault: "it does not say whether it is allowed".into() })
+                Err(ClusterError::Malformed { asked, cause: "it does not say whether it is allowed".into() })
             }
         }
     }
 
-    fn dry_run(&self, request: &DryRunRequest<'_>) -> Result<Value, ClusterError> {
+    fn dry_run(&self, request: &DryRunRequest<'_>) -> ClusterResult {
         let mut path = api_path(request.resource, request.namespace);
         if request.verb != DryRunVerb::Create {
             path.extend(["/", &*segment(request.name)]);
@@ -216,20 +213,20 @@ impl Cluster for LiveCluster {
     }
 }
 
-/// The answer, if it is the object that was asked for; the server makes up names that are empty.
-fn named(object: Value, resource: &ApiResource, name: &str, asked: String) -> Result<Value, ClusterError> {
+/// The response, if it is the requested object. An empty name is generated by the server.
+fn named(object: Value, resource: &ApiResource, name: &str, asked: String) -> ClusterResult {
     let object = with_kind(object, &resource.kind);
     let own_name = object.path(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
     let is_named = if name.is_empty() { !own_name.is_empty() } else { own_name == name };
     if is_named && is_of_kind(&object, &resource.kind) {
         return Ok(object);
     }
-    let fault = "it is not the object that was asked for".to_owned();
-    Err(ClusterError::Malformed { asked, fault })
+    let cause = "it is not the object that was asked for".to_owned();
+    Err(ClusterError::Malformed { asked, cause })
 }
 
-/// What kubectl makes of a list that there is not.
-fn in_a_list(error: ClusterError, query: &ListQuery<'_>) -> ClusterError {
+/// The error of a list in kubectl's words.
+fn list_error(error: ClusterError, query: &ListQuery<'_>) -> ClusterError {
     match error {
         ClusterError::Refused { reason, message } if matches!(&*reason, "NotFound" | "BadRequest") => {
             let ApiResource { kind, plural, .. } = query.resource;
@@ -248,7 +245,7 @@ fn in_a_list(error: ClusterError, query: &ListQuery<'_>) -> ClusterError {
     }
 }
 
-/// What the thread hands over once it runs.
+/// What the thread sends when it runs.
 struct Started {
     client: Client,
     plugin: Option<Arc<Plugin>>,
@@ -257,13 +254,13 @@ struct Started {
     namespace: String,
 }
 
-/// The cluster's thread: ends when nobody can give it work any more.
-fn serve(connection: &Connection, ready: &mpsc::SyncSender<Result<Started, ClusterError>>) {
+/// The cluster's thread, which ends when all senders of jobs are gone.
+fn serve(connection: &Connection, ready: &mpsc::SyncSender<ClusterResult<Started>>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
-            let _unheard = ready.send(Err(ClusterError::Config(format!("cannot start a runtime: {error}"))));
+            let _sent = ready.send(Err(ClusterError::Config(format!("cannot start a runtime: {error}"))));
             return;
         }
     };
@@ -280,13 +277,13 @@ fn serve(connection: &Connection, ready: &mpsc::SyncSender<Result<Started, Clust
         });
         match started {
             Ok((started, mut waiting)) => {
-                let _unheard = ready.send(Ok(started));
+                let _sent = ready.send(Ok(started));
                 while let Some(job) = waiting.recv().await {
                     tokio::spawn(job);
                 }
             }
             Err(error) => {
-                let _unheard = ready.send(Err(error));
+                let _sent = ready.send(Err(error));
             }
         }
     });
@@ -296,7 +293,7 @@ fn serve(connection: &Connection, ready: &mpsc::SyncSender<Result<Started, Clust
 async fn listen(interrupter: Arc<watch::Sender<bool>>) {
     while tokio::signal::ctrl_c().await.is_ok() {
         if interrupter.send_replace(true) {
-            #[expect(clippy::exit, reason = "the user does not want to wait for anything any more")]
+            #[expect(clippy::exit, reason = "the user does not want to wait any more")]
             std::process::exit(130);
         }
     }

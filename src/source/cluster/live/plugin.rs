@@ -16,15 +16,15 @@ use crate::source::text::parse;
 use crate::value::Value;
 use crate::yaml::{Limits, Source};
 
-use super::ClusterError;
+use super::{ClusterError, ClusterResult};
 
-/// What kubectl says where a program is not installed.
+/// The message of kubectl for a plugin that is not installed.
 const NOT_INSTALLED: &str = "It looks like you are trying to use a client-go credential plugin that is not installed.\n\n\
                              To learn more about this feature, consult the documentation available at:\n      \
                              https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins";
 
-/// What kubectl says of a token that no header can hold.
-pub(super) const UNFIT: &str = "net/http: invalid header field value for \"Authorization\"";
+/// The message of kubectl for a token that is no header value.
+pub(super) const INVALID_TOKEN: &str = "net/http: invalid header field value for \"Authorization\"";
 
 /// An exec plugin, and the credentials that it returned last.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Plugin {
     exec: ExecConfig,
     /// The `ExecCredential` that the plugin gets.
     info: String,
-    held: Mutex<AuthHeader>,
+    current: Mutex<AuthHeader>,
 }
 
 /// The authorization header of requests.
@@ -53,10 +53,10 @@ struct PluginOutput {
 }
 
 impl PluginOutput {
-    fn held(&self) -> Result<AuthHeader, ClusterError> {
+    fn auth_header(&self) -> ClusterResult<AuthHeader> {
         let header = self.token.as_ref().map(|token| {
             let mut header = HeaderValue::try_from(format!("Bearer {token}"))
-                .map_err(|_| ClusterError::Unreachable(UNFIT.into()))?;
+                .map_err(|_| ClusterError::Unreachable(INVALID_TOKEN.into()))?;
             header.set_sensitive(true);
             Ok(header)
         });
@@ -66,79 +66,82 @@ impl PluginOutput {
 
 impl Plugin {
     /// Runs the plugin for the first time; returns the client certificate, too, if there is one.
-    pub(super) fn start(exec: &ExecConfig, cluster: &Cluster) -> Result<(Self, Option<Pair>), ClusterError> {
+    pub(super) fn start(exec: &ExecConfig, cluster: &Cluster) -> ClusterResult<(Self, Option<Pair>)> {
         let info = info(exec, cluster)?;
-        let made = run(exec, &info)?;
-        let held = Mutex::new(made.held()?);
-        Ok((Self { exec: exec.clone(), info, held }, made.pair))
+        let output = run(exec, &info)?;
+        let current = Mutex::new(output.auth_header()?);
+        Ok((Self { exec: exec.clone(), info, current }, output.pair))
     }
 
     /// The header of a request. The plugin runs again when its credentials are expired.
-    pub(super) async fn header(self: &Arc<Self>) -> Result<Option<HeaderValue>, ClusterError> {
-        let mut held = self.held.lock().await;
-        if held.expires.is_some_and(|end| Timestamp::now() >= end) {
+    pub(super) async fn header(self: &Arc<Self>) -> ClusterResult<Option<HeaderValue>> {
+        let mut current = self.current.lock().await;
+        if current.expires.is_some_and(|end| Timestamp::now() >= end) {
             let plugin = Arc::clone(self);
-            let made = tokio::task::spawn_blocking(move || run(&plugin.exec, &plugin.info)).await;
-            let made = made.map_err(|error| ClusterError::Unreachable(error.to_string()))?;
-            // The run has begun: this is no fault of the configuration any more.
-            let made = made.map_err(|error| match error {
+            let output = tokio::task::spawn_blocking(move || run(&plugin.exec, &plugin.info)).await;
+            let output = output.map_err(|error| ClusterError::Unreachable(error.to_string()))?;
+            // After the first time this is no error of the configuration.
+            let output = output.map_err(|error| match error {
                 ClusterError::Credentials(why) => {
                     ClusterError::Unreachable(format!("getting credentials: {why}"))
                 }
                 other => other,
             })?;
-            *held = made.held()?;
+            *current = output.auth_header()?;
         }
-        Ok(held.header.clone())
+        Ok(current.header.clone())
     }
 }
 
-fn fault(why: impl Into<String>) -> ClusterError {
+fn credentials_error(why: impl Into<String>) -> ClusterError {
     ClusterError::Credentials(why.into())
 }
 
-/// Whether the program may ask who runs it.
+/// Whether the plugin may ask the user.
 fn is_interactive(exec: &ExecConfig) -> bool {
     exec.interactive_mode != Some(ExecInteractiveMode::Never) && io::stdin().is_terminal()
 }
 
-/// What the program is told of the run and, where it wants it, of the cluster.
-fn info(exec: &ExecConfig, cluster: &Cluster) -> Result<String, ClusterError> {
+/// The input of the plugin: the run and, if the kubeconfig says so, the cluster.
+fn info(exec: &ExecConfig, cluster: &Cluster) -> ClusterResult<String> {
     let is_always = exec.interactive_mode == Some(ExecInteractiveMode::Always);
     if is_always && !is_interactive(exec) {
-        return Err(fault("exec plugin cannot support interactive mode: standard input is not a terminal"));
+        return Err(credentials_error(
+            "exec plugin cannot support interactive mode: standard input is not a terminal",
+        ));
     }
     let mut spec = vec![("interactive", Value::from(is_interactive(exec)))];
     if exec.provide_cluster_info {
-        let told = ExecAuthCluster::try_from(cluster).map_err(|error| fault(error.to_string()))?;
+        let cluster =
+            ExecAuthCluster::try_from(cluster).map_err(|error| credentials_error(error.to_string()))?;
         let text = |name, text: Option<String>| text.map(|text| (name, Value::from(text)));
-        let data = told.certificate_authority_data.map(|data| STANDARD.encode(data));
-        let extension = told.config.and_then(|config| Value::from_json(&config.to_string()).ok());
+        let data = cluster.certificate_authority_data.map(|data| STANDARD.encode(data));
+        let extension = cluster.config.and_then(|config| Value::from_json(&config.to_string()).ok());
         let members = [
-            text("server", told.server),
-            text("tls-server-name", told.tls_server_name),
-            told.insecure_skip_tls_verify.map(|skips| ("insecure-skip-tls-verify", Value::from(skips))),
+            text("server", cluster.server),
+            text("tls-server-name", cluster.tls_server_name),
+            cluster.insecure_skip_tls_verify.map(|skips| ("insecure-skip-tls-verify", Value::from(skips))),
             text("certificate-authority-data", data),
-            text("proxy-url", told.proxy_url),
+            text("proxy-url", cluster.proxy_url),
             extension.map(|config| ("config", config)),
         ];
         spec.push(("cluster", members.into_iter().flatten().collect()));
     }
-    let told: Value = [
+    let info: Value = [
         ("kind", Value::from("ExecCredential")),
         ("apiVersion", Value::from(exec.api_version.clone().unwrap_or_default())),
         ("spec", spec.into_iter().collect()),
     ]
     .into_iter()
     .collect();
-    Ok(told.to_json())
+    Ok(info.to_json())
 }
 
-/// Runs the program. What it says on standard error goes to ours, as it may ask for a login.
-fn run(exec: &ExecConfig, info: &str) -> Result<PluginOutput, ClusterError> {
+/// Runs the plugin. Its standard error is ours, because it may ask for a login.
+fn run(exec: &ExecConfig, info: &str) -> ClusterResult<PluginOutput> {
     let name = exec.command.as_deref().filter(|name| !name.is_empty());
-    let name = name.ok_or_else(|| fault("exec: no command is given"))?;
-    // A path from the kubeconfig's folder has a `.` in its middle.
+    let name = name.ok_or_else(|| credentials_error("exec: no command is given"))?;
+    // kube leaves a `.` in the middle of a path relative to the kubeconfig.
     let path: PathBuf = Path::new(name).components().collect();
     let name = &*path.display().to_string();
     let mut command = Command::new(&path);
@@ -155,13 +158,13 @@ fn run(exec: &ExecConfig, info: &str) -> Result<PluginOutput, ClusterError> {
             .status
             .code()
             .map_or_else(|| output.status.to_string(), |code| format!("exit code {code}"));
-        return Err(fault(format!("exec: executable {name} failed with {end}")));
+        return Err(credentials_error(format!("exec: executable {name} failed with {end}")));
     }
     let text = String::from_utf8(output.stdout).map_err(|_| undecodable())?;
-    made(exec, &text)
+    parse_output(exec, &text)
 }
 
-/// Why the program does not run, with what its owner says of how to get it.
+/// Why the plugin does not run, with the hint of the kubeconfig for its installation.
 fn unstarted(exec: &ExecConfig, name: &str, error: &io::Error) -> ClusterError {
     let is_path = Path::new(name).components().nth(1).is_some();
     match error.kind() {
@@ -170,54 +173,60 @@ fn unstarted(exec: &ExecConfig, name: &str, error: &io::Error) -> ClusterError {
             if let Some(hint) = exec.install_hint.as_ref().filter(|hint| !hint.is_empty()) {
                 words.extend(["\n\n", hint.trim_end()]);
             }
-            fault(words)
+            credentials_error(words)
         }
-        ErrorKind::NotFound => fault(format!("exec: fork/exec {name}: no such file or directory")),
-        ErrorKind::PermissionDenied => fault(format!("exec: fork/exec {name}: permission denied")),
-        _ => fault(format!("exec: fork/exec {name}: {error}")),
+        ErrorKind::NotFound => {
+            credentials_error(format!("exec: fork/exec {name}: no such file or directory"))
+        }
+        ErrorKind::PermissionDenied => {
+            credentials_error(format!("exec: fork/exec {name}: permission denied"))
+        }
+        _ => credentials_error(format!("exec: fork/exec {name}: {error}")),
     }
 }
 
-/// The answer may hold a token: nothing of it is told.
+/// The output may contain a token, so it is not shown.
 fn undecodable() -> ClusterError {
-    fault("decoding stdout: what the exec plugin printed is no ExecCredential")
+    credentials_error("decoding stdout: what the exec plugin printed is no ExecCredential")
 }
 
-/// Reads what the program printed: JSON, or YAML, as kubectl takes it.
-fn made(exec: &ExecConfig, text: &str) -> Result<PluginOutput, ClusterError> {
-    let answer = match Value::from_json(text) {
-        Ok(answer) => answer,
+/// Parses the output of the plugin, which is JSON or YAML.
+fn parse_output(exec: &ExecConfig, text: &str) -> ClusterResult<PluginOutput> {
+    let output = match Value::from_json(text) {
+        Ok(output) => output,
         Err(_) => {
             let source = Arc::new(Source::new("credentials", text));
             let documents = parse(&source, &Limits::default()).map_err(|_| undecodable())?;
             documents.iter().find_map(|document| document.value()).cloned().ok_or_else(undecodable)?
         }
     };
-    if answer.get("kind").and_then(Value::as_str) != Some("ExecCredential") {
+    if output.get("kind").and_then(Value::as_str) != Some("ExecCredential") {
         return Err(undecodable());
     }
-    let wanted = exec.api_version.as_deref().unwrap_or_default();
-    let given = answer.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    if wanted != given {
-        let words =
-            format!("exec plugin is configured to use API version {wanted}, plugin returned version {given}");
-        return Err(fault(words));
+    let expected = exec.api_version.as_deref().unwrap_or_default();
+    let found = output.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    if expected != found {
+        let words = format!(
+            "exec plugin is configured to use API version {expected}, plugin returned version {found}"
+        );
+        return Err(credentials_error(words));
     }
-    let status = answer.get("status").filter(|status| status.as_object().is_some());
-    let status = status.ok_or_else(|| fault("exec plugin didn't return a status field"))?;
+    let status = output.get("status").filter(|status| status.as_object().is_some());
+    let status = status.ok_or_else(|| credentials_error("exec plugin didn't return a status field"))?;
     let text =
         |name| status.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
     let token = text("token");
     let pair = match (text("clientCertificateData"), text("clientKeyData")) {
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (None, None) if token.is_none() => {
-            return Err(fault("exec plugin didn't return a token or cert/key pair"));
+            return Err(credentials_error("exec plugin didn't return a token or cert/key pair"));
         }
         (None, None) => None,
-        _ => return Err(fault("exec plugin returned only certificate or key, not both")),
+        _ => return Err(credentials_error("exec plugin returned only certificate or key, not both")),
     };
-    let expires = text("expirationTimestamp")
-        .map(|time| time.parse().map_err(|_| fault("decoding stdout: the expirationTimestamp is no time")));
+    let expires = text("expirationTimestamp").map(|time| {
+        time.parse().map_err(|_| credentials_error("decoding stdout: the expirationTimestamp is no time"))
+    });
     Ok(PluginOutput { token, pair, expires: expires.transpose()? })
 }
 
@@ -225,7 +234,7 @@ fn made(exec: &ExecConfig, text: &str) -> Result<PluginOutput, ClusterError> {
 mod tests {
     use super::*;
 
-    fn answered(status: &str) -> Result<PluginOutput, String> {
+    fn parse(status: &str) -> Result<PluginOutput, String> {
         let exec = ExecConfig {
             api_version: Some("client.authentication.k8s.io/v1".into()),
             command: None,
@@ -241,15 +250,18 @@ mod tests {
         let text = format!(
             r#"{{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{status}}}"#
         );
-        made(&exec, &text).map_err(|error| error.to_string())
+        parse_output(&exec, &text).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn an_answer_is_taken_as_kubectl_takes_it() {
-        let made = answered(r#"{"token":"t","expirationTimestamp":"2026-01-31T12:00:00Z"}"#).unwrap();
-        assert_eq!((made.token.as_deref(), made.expires), (Some("t"), "2026-01-31T12:00:00Z".parse().ok()));
-        let made = answered(r#"{"clientCertificateData":"c","clientKeyData":"k"}"#).unwrap();
-        assert_eq!(made.pair, Some(("c".into(), "k".into())));
+    fn the_output_is_parsed_as_by_kubectl() {
+        let output = parse(r#"{"token":"t","expirationTimestamp":"2026-01-31T12:00:00Z"}"#).unwrap();
+        assert_eq!(
+            (output.token.as_deref(), output.expires),
+            (Some("t"), "2026-01-31T12:00:00Z".parse().ok())
+        );
+        let output = parse(r#"{"clientCertificateData":"c","clientKeyData":"k"}"#).unwrap();
+        assert_eq!(output.pair, Some(("c".into(), "k".into())));
         for (status, words) in [
             ("null", "exec plugin didn't return a status field"),
             ("{}", "exec plugin didn't return a token or cert/key pair"),
@@ -263,22 +275,22 @@ mod tests {
                 "decoding stdout: the expirationTimestamp is no time",
             ),
         ] {
-            let told = format!("Unable to connect to the server: getting credentials: {words}");
-            assert_eq!(answered(status).err(), Some(told), "{status}");
+            let message = format!("Unable to connect to the server: getting credentials: {words}");
+            assert_eq!(parse(status).err(), Some(message), "{status}");
         }
     }
 
     #[test]
-    fn a_token_that_no_header_can_hold_is_refused() {
-        for (status, is_fit) in [
+    fn a_token_that_is_no_header_value_is_refused() {
+        for (status, is_valid) in [
             (r#"{"token":"t"}"#, true),
             (r#"{"token":"t "}"#, true),
             (r#"{"token":"t\n"}"#, false),
             (r#"{"token":"a\nb"}"#, false),
             (r#"{"token":"a\u0001"}"#, false),
         ] {
-            let held = answered(status).unwrap().held();
-            assert_eq!(held.is_ok(), is_fit, "{status}");
+            let header = parse(status).unwrap().auth_header();
+            assert_eq!(header.is_ok(), is_valid, "{status}");
         }
     }
 }

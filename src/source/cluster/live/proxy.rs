@@ -1,18 +1,18 @@
-//! The proxy that a server is reached through.
+//! The proxy of a server.
 
 use std::net::IpAddr;
 
 use http::Uri;
 
-use super::ClusterError;
+use super::{ClusterError, ClusterResult};
 
-/// The proxy for a server: the one that the kubeconfig names, else the environment's unless that excepts
-/// the server. `variable` gives the environment.
+/// The proxy for a server: that of the kubeconfig, else that of the environment unless `NO_PROXY` contains the server.
+/// `variable` reads the environment.
 pub(super) fn proxy(
     named: Option<&str>,
     server: &Uri,
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<Option<Uri>, ClusterError> {
+) -> ClusterResult<Option<Uri>> {
     let first = |names: [&str; 2]| names.into_iter().find_map(&variable).filter(|text| !text.is_empty());
     let names = if server.scheme_str() == Some("http") {
         ["HTTP_PROXY", "http_proxy"]
@@ -30,11 +30,11 @@ pub(super) fn proxy(
         }
     };
     let address = if address.contains("://") { address } else { format!("http://{address}") };
-    // The text may hold a password, so it is not shown.
+    // It may contain a password, so it is not shown.
     address.parse().map(Some).map_err(|_| ClusterError::Config("the proxy's address is none".into()))
 }
 
-/// Whether a server is reached without a proxy. The machine itself always is.
+/// Whether a server has no proxy: it is in `NO_PROXY`, or the machine itself.
 fn is_excepted(server: &Uri, list: &str) -> bool {
     let host = server.host().unwrap_or_default().trim_matches(['[', ']']).to_lowercase();
     let port = server.port_u16().unwrap_or(if server.scheme_str() == Some("http") { 80 } else { 443 });
@@ -52,16 +52,16 @@ fn is_excepted(server: &Uri, list: &str) -> bool {
                 .parse()
                 .ok()
                 .zip(bits.parse().ok())
-                .is_some_and(|(network, bits)| holds(network, bits, address));
+                .is_some_and(|(network, bits)| contains(network, bits, address));
         }
-        let (name, wanted) = match entry.rsplit_once(':') {
+        let (name, entry_port) = match entry.rsplit_once(':') {
             Some((name, digits)) if !name.contains(':') => match digits.parse::<u16>() {
-                Ok(wanted) => (name, Some(wanted)),
+                Ok(port) => (name, Some(port)),
                 Err(_) => return false,
             },
             _ => (&*entry, None),
         };
-        if wanted.is_some_and(|wanted| wanted != port) {
+        if entry_port.is_some_and(|entry_port| entry_port != port) {
             return false;
         }
         if let Some(address) = address {
@@ -75,8 +75,8 @@ fn is_excepted(server: &Uri, list: &str) -> bool {
     })
 }
 
-/// Whether an address lies in a network.
-fn holds(network: IpAddr, bits: u32, address: IpAddr) -> bool {
+/// Whether a network contains an address.
+fn contains(network: IpAddr, bits: u32, address: IpAddr) -> bool {
     match (network, address) {
         (IpAddr::V4(network), IpAddr::V4(address)) if bits <= 32 => {
             let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);

@@ -11,11 +11,13 @@ use tokio::time::{sleep, timeout};
 
 use crate::value::{Text, Value};
 
+use super::config::connect_limit;
+use super::error::{connection_error, is_broken, is_connect_timeout};
 use super::plugin::Plugin;
-use super::{ClusterError, DryRunVerb};
+use super::{ClusterError, DryRunVerb, JSON, ListQuery, api_path, segment};
 
-/// The longest answer in bytes: many times a page of the largest objects.
-const MAX_ANSWER_BYTES: usize = 512 << 20;
+/// The longest response: many times a page of the largest objects.
+const MAX_RESPONSE_BYTES: usize = 512 << 20;
 
 /// The most retries of a request that a busy server refused, and of one whose connection broke.
 const MAX_RETRIES_OF_BUSY: u32 = 10;
@@ -35,52 +37,62 @@ pub(super) struct ApiRequest {
 }
 
 impl ApiRequest {
-    /// A GET of a path, with the media types of the answer.
+    /// A GET of a path, with the media types of the response.
     pub(super) const fn get(path: String, accept: &'static str) -> Self {
         Self { method: Method::GET, path, accept, body: None }
+    }
+
+    /// A GET of a page of a list.
+    pub(super) fn list(query: &ListQuery<'_>) -> Self {
+        let mut path = api_path(query.resource, query.namespace);
+        let limit = (query.limit > 0).then(|| query.limit.to_string());
+        let parameters = [
+            ("labelSelector", query.labels),
+            ("fieldSelector", query.fields),
+            ("limit", limit.as_deref()),
+            ("continue", query.after),
+        ];
+        let mut separator = "?";
+        for (name, value) in parameters {
+            if let Some(value) = value {
+                path.extend([separator, name, "=", &segment(value)]);
+                separator = "&";
+            }
+        }
+        Self::get(path, JSON)
     }
 
     /// An access review, which stores nothing.
     pub(super) fn review(plural: &str, body: String) -> Self {
         let path = format!("/apis/authorization.k8s.io/v1/{plural}");
-        Self {
-            method: Method::POST,
-            path,
-            accept: "application/json",
-            body: Some(("application/json", body)),
-        }
+        Self { method: Method::POST, path, accept: JSON, body: Some((JSON, body)) }
     }
 
     /// A dry run. There is no other way to build a request that writes.
     pub(super) fn dry_run(verb: DryRunVerb, path: &str, body: String) -> Self {
-        const JSON: &str = "application/json";
         const DRY_RUN_QUERY: &str = "dryRun=All&fieldManager=kubectl-kyv&fieldValidation=Strict";
         let (method, kind, force) = match verb {
             DryRunVerb::Update => (Method::PUT, JSON, ""),
             DryRunVerb::Apply => (Method::PATCH, "application/apply-patch+yaml", "&force=true"),
             DryRunVerb::Create => (Method::POST, JSON, ""),
         };
-        Self {
-            method,
-            path: format!("{path}?{DRY_RUN_QUERY}{force}"),
-            accept: JSON,
-            body: Some((kind, body)),
-        }
+        let path = format!("{path}?{DRY_RUN_QUERY}{force}");
+        Self { method, path, accept: JSON, body: Some((kind, body)) }
     }
 }
 
-/// Why a request has no answer.
+/// Why a request failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The server answered with an error.
+    /// The server responded with an error.
     Status(StatusError),
-    /// The connection broke before the whole answer.
+    /// The connection failed.
     Broken(kube::Error),
     /// There are no credentials.
     Credentials(ClusterError),
     /// The request took too long.
     Timeout(Duration),
-    /// The answer is too long, or not text.
+    /// The response is too long, or not UTF-8.
     Unreadable(String),
 }
 
@@ -88,7 +100,7 @@ pub(super) enum Failure {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct StatusError {
     pub(super) code: u16,
-    /// One word; empty where the answer has none.
+    /// One word; empty where the response has none.
     pub(super) reason: String,
     pub(super) message: String,
     /// When to retry, in seconds.
@@ -101,37 +113,43 @@ pub(super) struct StatusError {
 pub(super) async fn send(
     client: &Client,
     plugin: Option<&Arc<Plugin>>,
-    ask: &ApiRequest,
+    api_request: &ApiRequest,
     limit: Option<Duration>,
 ) -> Result<String, Failure> {
     let mut tries = 0;
     loop {
-        // A login may take longer than a request may.
-        let who = match plugin {
+        // A login may take longer than the timeout of a request.
+        let credentials = match plugin {
             Some(plugin) => plugin.header().await.map_err(Failure::Credentials)?,
             None => None,
         };
-        let answer = match limit {
-            Some(limit) => {
-                timeout(limit, once(client, who, ask)).await.unwrap_or(Err(Failure::Timeout(limit)))
-            }
-            None => once(client, who, ask).await,
+        let response = match limit {
+            Some(limit) => timeout(limit, once(client, credentials, api_request))
+                .await
+                .unwrap_or(Err(Failure::Timeout(limit))),
+            None => once(client, credentials, api_request).await,
         };
-        let Some(pause) = answer.as_ref().err().and_then(|failure| failure.pause(tries)) else {
-            return answer;
+        let Some(pause) = response.as_ref().err().and_then(|failure| failure.pause(tries)) else {
+            return response;
         };
         tries += 1;
         sleep(pause).await;
     }
 }
 
-async fn once(client: &Client, who: Option<HeaderValue>, ask: &ApiRequest) -> Result<String, Failure> {
-    let mut request =
-        http::Request::builder().method(ask.method.clone()).uri(&ask.path).header(ACCEPT, ask.accept);
-    if let Some(who) = who {
-        request = request.header(AUTHORIZATION, who);
+async fn once(
+    client: &Client,
+    credentials: Option<HeaderValue>,
+    api_request: &ApiRequest,
+) -> Result<String, Failure> {
+    let mut request = http::Request::builder()
+        .method(api_request.method.clone())
+        .uri(&api_request.path)
+        .header(ACCEPT, api_request.accept);
+    if let Some(credentials) = credentials {
+        request = request.header(AUTHORIZATION, credentials);
     }
-    let request = match &ask.body {
+    let request = match &api_request.body {
         Some((kind, body)) => request.header(CONTENT_TYPE, *kind).body(Body::from(body.clone().into_bytes())),
         None => request.body(Body::empty()),
     };
@@ -144,23 +162,45 @@ async fn once(client: &Client, who: Option<HeaderValue>, ask: &ApiRequest) -> Re
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame.map_err(Failure::Broken)?.into_data() {
-            if bytes.len() + data.len() > MAX_ANSWER_BYTES {
-                return Err(Failure::Unreadable(format!("it is longer than {MAX_ANSWER_BYTES} bytes")));
+            if bytes.len() + data.len() > MAX_RESPONSE_BYTES {
+                return Err(Failure::Unreadable(format!("it is longer than {MAX_RESPONSE_BYTES} bytes")));
             }
             bytes.extend_from_slice(&data);
         }
     }
     if !status.is_success() {
-        return Err(Failure::Status(StatusError::read(
-            status.as_u16(),
-            after,
-            &String::from_utf8_lossy(&bytes),
-        )));
+        let body = String::from_utf8_lossy(&bytes);
+        return Err(Failure::Status(StatusError::read(status.as_u16(), after, &body)));
     }
     String::from_utf8(bytes).map_err(|_| Failure::Unreadable("it is no UTF-8".into()))
 }
 
 impl Failure {
+    /// The error of a request to this server, with this timeout and name.
+    pub(super) fn error(&self, server: &str, limit: Option<Duration>, asked: &str) -> ClusterError {
+        match self {
+            Self::Status(StatusError { code: 401, .. }) => ClusterError::Unauthorized,
+            Self::Status(status) => {
+                let is_word = !status.reason.is_empty() && !status.reason.contains(' ');
+                let reason = if is_word { status.reason.clone() } else { format!("status {}", status.code) };
+                ClusterError::Refused { reason, message: status.message.clone() }
+            }
+            Self::Broken(error) if is_connect_timeout(error) => {
+                let seconds = connect_limit(limit).as_secs_f64();
+                ClusterError::Unreachable(format!("no connection within {seconds}s"))
+            }
+            Self::Broken(error) => connection_error(error, server),
+            Self::Credentials(error) => error.clone(),
+            Self::Timeout(limit) => ClusterError::Unreachable(format!(
+                "no answer within {}s (--request-timeout gives another limit)",
+                limit.as_secs_f64()
+            )),
+            Self::Unreadable(cause) => {
+                ClusterError::Malformed { asked: asked.to_owned(), cause: cause.clone() }
+            }
+        }
+    }
+
     /// How long to wait before a retry; `None` if it would not help.
     fn pause(&self, tries: u32) -> Option<Duration> {
         let growing = Duration::from_millis(100 << tries.min(5));
@@ -172,16 +212,14 @@ impl Failure {
             Self::Status(StatusError { code: 429 | 502..=504, .. }) => {
                 (tries < MAX_RETRIES_OF_BROKEN).then_some(growing)
             }
-            Self::Broken(error) => {
-                (tries < MAX_RETRIES_OF_BROKEN && super::fault::is_torn(error)).then_some(growing)
-            }
+            Self::Broken(error) => (tries < MAX_RETRIES_OF_BROKEN && is_broken(error)).then_some(growing),
             Self::Status(_) | Self::Credentials(_) | Self::Timeout(_) | Self::Unreadable(_) => None,
         }
     }
 }
 
 impl StatusError {
-    /// Reads an answer that is an error; the words for one that does not say what it is are kubectl's.
+    /// Reads a response that is an error. If it is no `Status` the message is that of kubectl.
     fn read(code: u16, after: Option<u64>, body: &str) -> Self {
         let status = Value::from_json(body).ok();
         let status = status.filter(|status| status.get("kind").and_then(Value::as_str) == Some("Status"));
@@ -222,42 +260,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_could_write_is_a_dry_run() {
+    fn all_requests_that_could_write_are_dry_runs() {
         for verb in [DryRunVerb::Update, DryRunVerb::Apply, DryRunVerb::Create] {
-            let ask = ApiRequest::dry_run(verb, "/api/v1/pods", String::new());
-            assert!(ask.path.starts_with("/api/v1/pods?dryRun=All&fieldManager=kubectl-kyv&"), "{verb:?}");
+            let api_request = ApiRequest::dry_run(verb, "/api/v1/pods", String::new());
+            assert!(
+                api_request.path.starts_with("/api/v1/pods?dryRun=All&fieldManager=kubectl-kyv&"),
+                "{verb:?}"
+            );
         }
         assert_eq!(ApiRequest::get("/api".into(), "").method, Method::GET);
     }
 
     #[test]
-    fn a_status_is_read_and_another_answer_is_put_into_words() {
+    fn a_status_is_read_and_other_responses_get_a_message() {
         let body =
             r#"{"kind":"Status","metadata":{"continue":"abc"},"reason":"Expired","message":"too old"}"#;
-        let told = StatusError::read(410, None, body);
+        let status = StatusError::read(410, None, body);
         assert_eq!(
-            (&*told.reason, &*told.message, told.next.as_deref()),
+            (&*status.reason, &*status.message, status.next.as_deref()),
             ("Expired", "too old", Some("abc"))
         );
-        let told = StatusError::read(404, None, "404 page not found\n");
+        let status = StatusError::read(404, None, "404 page not found\n");
         assert_eq!(
-            (&*told.reason, &*told.message),
+            (&*status.reason, &*status.message),
             ("NotFound", "the server could not find the requested resource")
         );
         assert!(StatusError::read(418, None, "").message.contains("418"));
     }
 
     #[test]
-    fn what_may_pass_is_tried_again() {
-        let told = |code, after| Failure::Status(StatusError::read(code, after, ""));
-        assert_eq!(told(429, Some(2)).pause(0), Some(Duration::from_secs(2)));
-        assert_eq!(told(429, Some(3600)).pause(0), None);
-        assert_eq!(told(429, Some(1)).pause(MAX_RETRIES_OF_BUSY), None);
-        assert_eq!(told(503, None).pause(0), Some(Duration::from_millis(100)));
-        assert_eq!(told(503, None).pause(2), Some(Duration::from_millis(400)));
-        assert_eq!(told(503, None).pause(MAX_RETRIES_OF_BROKEN), None);
+    fn temporary_errors_are_retried() {
+        let failure = |code, after| Failure::Status(StatusError::read(code, after, ""));
+        assert_eq!(failure(429, Some(2)).pause(0), Some(Duration::from_secs(2)));
+        assert_eq!(failure(429, Some(3600)).pause(0), None);
+        assert_eq!(failure(429, Some(1)).pause(MAX_RETRIES_OF_BUSY), None);
+        assert_eq!(failure(503, None).pause(0), Some(Duration::from_millis(100)));
+        assert_eq!(failure(503, None).pause(2), Some(Duration::from_millis(400)));
+        assert_eq!(failure(503, None).pause(MAX_RETRIES_OF_BROKEN), None);
         for code in [400, 401, 403, 404, 410, 500] {
-            assert_eq!(told(code, None).pause(0), None, "{code}");
+            assert_eq!(failure(code, None).pause(0), None, "{code}");
         }
         assert_eq!(Failure::Timeout(Duration::ZERO).pause(0), None);
     }

@@ -1,11 +1,11 @@
-//! Answers to server dry runs without the values of Secrets.
+//! Responses to server dry runs, without values of Secrets.
 
 use crate::secrets::{MASK, TaintedTexts, is_secret, mask_server_fields};
 use crate::source::cluster::DryRunRequest;
 use crate::value::{Text, Value};
 
-/// Masks what the server would store. Where that is as it was sent it has the mask of what was sent, and another mask
-/// where only the masks are equal.
+/// Masks what the server would store. Values that are equal to what was sent get its mask, others never have an equal
+/// mask.
 pub(super) fn masked(stored: &Value, request: &DryRunRequest<'_>, texts: &TaintedTexts) -> Value {
     let stored = mask_server_fields(request.object, stored);
     let mut masked = texts.redacted_object(&stored);
@@ -40,14 +40,15 @@ fn compared(stored: &Value, masked: &Value, (sent, shown): (&Value, &Value)) -> 
     }
 }
 
-/// Puts what was sent back wherever the recorded answer is masked as what was sent is.
-pub(super) fn unmasked(answer: &Value, shown: &Value, sent: &Value) -> Value {
-    if answer == shown {
+/// Restores what was sent where the recorded response has its mask.
+pub(super) fn unmasked(response: &Value, shown: &Value, sent: &Value) -> Value {
+    if response == shown {
         return sent.clone();
     }
-    let (Some(members), Some(shown), Some(sent)) = (answer.as_object(), shown.as_object(), sent.as_object())
+    let (Some(members), Some(shown), Some(sent)) =
+        (response.as_object(), shown.as_object(), sent.as_object())
     else {
-        return answer.clone();
+        return response.clone();
     };
     let member = |(key, value): (&Text, &Value)| {
         // A key may be masked, too.

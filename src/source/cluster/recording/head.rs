@@ -1,4 +1,4 @@
-//! `recording.json`: what a recording says of itself.
+//! `recording.json`, which describes a recording.
 
 use std::fs;
 use std::path::Path;
@@ -12,25 +12,25 @@ pub(super) const FILE: &str = "recording.json";
 const API_VERSION: &str = "kyv.dev/v1alpha1";
 const KIND: &str = "Recording";
 
-/// What a recording says of itself.
+/// The description of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     /// The default namespace of the cluster's context.
     pub(super) namespace: String,
     /// The time that the run saw.
     pub(super) now: Timestamp,
-    /// What became of the values of Secrets.
+    /// Whether values of Secrets are recorded.
     pub(super) secrets: SecretValues,
-    /// Whether the run came to its end.
+    /// Whether the run ended normally.
     pub(super) is_complete: bool,
 }
 
-/// What became of the values of Secrets.
+/// Whether values of Secrets are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SecretValues {
     /// They are recorded.
     Shown,
-    /// They would be redacted, and the cluster sent none.
+    /// They would be redacted, but there were none.
     None,
     /// They are redacted.
     Redacted,
@@ -42,7 +42,7 @@ impl SecretValues {
 }
 
 impl Head {
-    /// Reads the head of a recording; `None` if the directory holds none.
+    /// Reads the description of a recording; `None` if the directory contains none.
     pub(super) fn read(folder: &Path) -> Option<Self> {
         let text = fs::read_to_string(folder.join(FILE)).ok()?;
         let head = Value::from_json(&text).ok()?;

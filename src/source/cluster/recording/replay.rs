@@ -1,4 +1,4 @@
-//! A cluster that is a recording.
+//! Replays of recordings.
 
 use std::fs;
 use std::io;
@@ -9,19 +9,21 @@ use jiff::Timestamp;
 
 use crate::resources::{ApiResource, Resources};
 use crate::source::SourceError;
-use crate::source::cluster::{Access, Cluster, ClusterError, DryRunRequest, ListQuery, Page, Subject};
+use crate::source::cluster::{
+    Access, Cluster, ClusterError, ClusterResult, DryRunRequest, ListQuery, Page, Subject,
+};
 use crate::value::Value;
 
 use super::head::{Head, SecretValues};
-use super::question::Question;
-use super::{answer, dry_run};
+use super::request::RecordedRequest;
+use super::{dry_run, response};
 
-/// A cluster that answers from a recording, and sends nothing.
+/// A cluster that responds from a recording, and sends nothing.
 #[derive(Debug)]
 pub struct RecordedCluster {
     folder: PathBuf,
     head: Head,
-    resources: OnceLock<Result<Arc<Resources>, ClusterError>>,
+    resources: OnceLock<ClusterResult<Arc<Resources>>>,
 }
 
 impl RecordedCluster {
@@ -42,66 +44,58 @@ impl RecordedCluster {
         self.head.secrets != SecretValues::Shown
     }
 
-    /// The recorded answer, parsed by `read`.
-    fn find<T>(
-        &self,
-        question: &Question,
-        read: impl FnOnce(&Value) -> Option<T>,
-    ) -> Result<T, ClusterError> {
-        let malformed = |fault: String| ClusterError::Malformed { asked: question.to_string(), fault };
-        let text = match fs::read_to_string(self.folder.join(question.file_name())) {
+    /// The recorded response, parsed by `read`.
+    fn find<T>(&self, request: &RecordedRequest, read: impl FnOnce(&Value) -> Option<T>) -> ClusterResult<T> {
+        let malformed = |cause: String| ClusterError::Malformed { asked: request.to_string(), cause };
+        let text = match fs::read_to_string(self.folder.join(request.file_name())) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(ClusterError::NotRecorded(question.to_string()));
+                return Err(ClusterError::NotRecorded(request.to_string()));
             }
             Err(error) => return Err(malformed(error.to_string())),
         };
         let content = Value::from_json(&text).map_err(|error| malformed(error.to_string()))?;
-        if content.get("question") != Some(&question.asked) {
+        if content.get("question") != Some(&request.content) {
             return Err(malformed("its file answers another question".into()));
         }
-        if let Some(error) = content.get("error").and_then(answer::error) {
+        if let Some(error) = content.get("error").and_then(response::error) {
             return Err(error);
         }
-        let answer = content.get("answer").and_then(read);
-        answer.ok_or_else(|| malformed("its file holds no answer".into()))
+        let response = content.get("answer").and_then(read);
+        response.ok_or_else(|| malformed("its file holds no answer".into()))
     }
 }
 
 impl Cluster for RecordedCluster {
-    fn resources(&self) -> Result<Arc<Resources>, ClusterError> {
-        self.resources.get_or_init(|| self.find(&Question::kinds(), answer::kinds)).clone()
+    fn resources(&self) -> ClusterResult<Arc<Resources>> {
+        self.resources.get_or_init(|| self.find(&RecordedRequest::kinds(), response::resources)).clone()
     }
 
-    fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
+    fn list(&self, query: &ListQuery<'_>) -> ClusterResult<Page> {
         let number = query.after.map_or(Ok(1), str::parse);
         let number = number.map_err(|_| ClusterError::NotRecorded("a page without a number".into()))?;
-        self.find(&Question::list(query, number), answer::page)
+        self.find(&RecordedRequest::list(query, number), response::page)
     }
 
-    fn get(
-        &self,
-        resource: &ApiResource,
-        namespace: Option<&str>,
-        name: &str,
-    ) -> Result<Value, ClusterError> {
-        self.find(&Question::get(resource, namespace, name), |answer| Some(answer.clone()))
+    fn get(&self, resource: &ApiResource, namespace: Option<&str>, name: &str) -> ClusterResult {
+        self.find(&RecordedRequest::get(resource, namespace, name), |response| Some(response.clone()))
     }
 
-    fn get_path(&self, path: &str) -> Result<Value, ClusterError> {
-        self.find(&Question::path(path), |answer| Some(answer.clone()))
+    fn get_path(&self, path: &str) -> ClusterResult {
+        self.find(&RecordedRequest::path(path), |response| Some(response.clone()))
     }
 
-    fn is_allowed(&self, subject: Option<&Subject>, access: &Access<'_>) -> Result<bool, ClusterError> {
-        self.find(&Question::review(subject, access), Value::as_bool)
+    fn is_allowed(&self, subject: Option<&Subject>, access: &Access<'_>) -> ClusterResult<bool> {
+        self.find(&RecordedRequest::review(subject, access), Value::as_bool)
     }
 
-    fn dry_run(&self, request: &DryRunRequest<'_>) -> Result<Value, ClusterError> {
+    fn dry_run(&self, request: &DryRunRequest<'_>) -> ClusterResult {
         if !self.is_redacted() {
-            return self.find(&Question::dry_run(request, request.object), |answer| Some(answer.clone()));
+            return self
+                .find(&RecordedRequest::dry_run(request, request.object), |response| Some(response.clone()));
         }
-        self.find(&Question::dry_run(request, request.shown), |answer| {
-            Some(dry_run::unmasked(answer, request.shown, request.object))
+        self.find(&RecordedRequest::dry_run(request, request.shown), |response| {
+            Some(dry_run::unmasked(response, request.shown, request.object))
         })
     }
 
@@ -114,15 +108,15 @@ impl Cluster for RecordedCluster {
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
+        let mut notes = Vec::new();
         if !self.head.is_complete {
-            remarks.push("the recording is not complete: the run that made it was interrupted".to_owned());
+            notes.push("the recording is not complete: the run that made it was interrupted".to_owned());
         }
         if self.head.secrets == SecretValues::Redacted {
             let text = "the recording holds no values of Secrets: rules that need them are not replayable (--record \
                         with --show-secrets keeps the values)";
-            remarks.push(text.to_owned());
+            notes.push(text.to_owned());
         }
-        remarks
+        notes
     }
 }

@@ -1,4 +1,4 @@
-//! A recording and its replay answer the same.
+//! A replay responds as the recorded cluster.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::resources::{ApiResource, Resources, UnavailableVersion};
 use crate::source::SourceError;
-use crate::source::cluster::{Cluster, ClusterError, ListQuery, Page};
+use crate::source::cluster::{Cluster, ClusterError, ClusterResult, ListQuery, Page};
 use crate::value::Value;
 
 use super::{RecordedCluster, RecordingCluster};
@@ -17,12 +17,12 @@ fn json(text: &str) -> Value {
     Value::from_json(text).unwrap()
 }
 
-/// Four numbers on two pages, which only an opaque word leads from one to the other.
+/// Four objects on two pages with an opaque continue token.
 #[derive(Debug)]
 struct Small;
 
 impl Cluster for Small {
-    fn resources(&self) -> Result<Arc<Resources>, ClusterError> {
+    fn resources(&self) -> ClusterResult<Arc<Resources>> {
         let unknown = UnavailableVersion { group: "a.b".into(), version: "v1".into(), why: "down".into() };
         Ok(Arc::new(Resources::new(
             vec![ApiResource::namespaces().clone(), ApiResource::config_maps().clone()],
@@ -30,7 +30,7 @@ impl Cluster for Small {
         )))
     }
 
-    fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
+    fn list(&self, query: &ListQuery<'_>) -> ClusterResult<Page> {
         let object = |number: i64| {
             let number = Value::from(number);
             [("number", number), ("kept", json("1.50")), ("kind", "Secret".into())].into_iter().collect()
@@ -44,12 +44,12 @@ impl Cluster for Small {
         })
     }
 
-    fn get(&self, _: &ApiResource, _: Option<&str>, name: &str) -> Result<Value, ClusterError> {
+    fn get(&self, _: &ApiResource, _: Option<&str>, name: &str) -> ClusterResult {
         let message = format!("\"{name}\" not found");
         Err(ClusterError::Refused { reason: "NotFound".into(), message })
     }
 
-    fn get_path(&self, path: &str) -> Result<Value, ClusterError> {
+    fn get_path(&self, path: &str) -> ClusterResult {
         Ok(Value::from(path))
     }
 
@@ -62,10 +62,10 @@ fn recording(folder: &Path) -> Result<RecordingCluster, SourceError> {
     RecordingCluster::new(Arc::new(Small), folder, NOW.parse().unwrap(), true)
 }
 
-/// Everything that there is to ask.
+/// Sends all kinds of requests.
 fn all(cluster: &dyn Cluster) -> Vec<String> {
     let maps = ApiResource::config_maps();
-    let mut told = vec![cluster.default_namespace().to_owned(), format!("{:?}", cluster.resources())];
+    let mut shown = vec![cluster.default_namespace().to_owned(), format!("{:?}", cluster.resources())];
     let mut after = None;
     loop {
         let query = ListQuery {
@@ -77,23 +77,23 @@ fn all(cluster: &dyn Cluster) -> Vec<String> {
             after: after.as_deref(),
         };
         let page = cluster.list(&query).unwrap();
-        told.push(format!("{} {}", Value::array(page.objects).to_json(), page.is_inconsistent));
+        shown.push(format!("{} {}", Value::array(page.objects).to_json(), page.is_inconsistent));
         after = page.next;
         if after.is_none() {
             break;
         }
     }
-    told.push(format!("{:?}", cluster.get(maps, Some("web"), "../a")));
-    told.push(format!("{:?}", cluster.get_path("/api/v1/pods?limit=1")));
-    told
+    shown.push(format!("{:?}", cluster.get(maps, Some("web"), "../a")));
+    shown.push(format!("{:?}", cluster.get_path("/api/v1/pods?limit=1")));
+    shown
 }
 
 #[test]
-fn a_replay_answers_as_the_cluster_did() {
+fn a_replay_responds_as_the_cluster() {
     let folder = tempfile::tempdir().unwrap();
-    let told = all(&recording(folder.path()).unwrap());
+    let shown = all(&recording(folder.path()).unwrap());
     let replay = RecordedCluster::open(folder.path()).unwrap();
-    assert_eq!(all(&replay), told);
+    assert_eq!(all(&replay), shown);
     assert_eq!(replay.now().unwrap().to_string(), NOW);
 
     let missing = replay.get_path("/api/v1/nodes").unwrap_err();
@@ -101,7 +101,7 @@ fn a_replay_answers_as_the_cluster_did() {
 }
 
 #[test]
-fn a_second_recording_leaves_the_same_names_and_nothing_of_the_first() {
+fn a_second_recording_replaces_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let names = || {
         let names = fs::read_dir(folder.path()).unwrap();
@@ -118,7 +118,7 @@ fn a_second_recording_leaves_the_same_names_and_nothing_of_the_first() {
 }
 
 #[test]
-fn a_directory_with_something_else_is_left_alone() {
+fn a_directory_with_other_files_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("thesis.txt"), "years of work").unwrap();
     assert!(matches!(recording(folder.path()), Err(SourceError::Occupied { .. })));
@@ -128,7 +128,7 @@ fn a_directory_with_something_else_is_left_alone() {
 }
 
 #[test]
-fn an_edited_answer_is_told() {
+fn an_edited_response_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     recording(folder.path()).unwrap().get_path("/version").unwrap();
     let replay = RecordedCluster::open(folder.path()).unwrap();

@@ -1,4 +1,4 @@
-//! A cluster whose answers are recorded.
+//! Writing recordings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,15 +12,17 @@ use jiff::Timestamp;
 use crate::resources::{ApiResource, Resources};
 use crate::secrets::{Secrets, redact};
 use crate::source::SourceError;
-use crate::source::cluster::{Access, Cluster, ClusterError, DryRunRequest, ListQuery, Page, Subject};
+use crate::source::cluster::{
+    Access, Cluster, ClusterError, ClusterResult, DryRunRequest, ListQuery, Page, Subject,
+};
 use crate::source::write::write_file;
 use crate::value::{ObjectRef, Text, Value};
 
 use super::head::{self, Head, SecretValues};
-use super::question::Question;
-use super::{answer, dry_run};
+use super::request::RecordedRequest;
+use super::{dry_run, response};
 
-/// A cluster whose answers are written to a directory before they are used.
+/// A cluster whose responses are written to a directory before they are used.
 #[derive(Debug)]
 pub struct RecordingCluster {
     inner: Arc<dyn Cluster>,
@@ -30,13 +32,13 @@ pub struct RecordingCluster {
     shows_secrets: bool,
     /// Whether some value of a Secret was redacted.
     has_redacted: AtomicBool,
-    /// Whether some lookup was made of secrets, and so not recorded.
-    has_left_out: AtomicBool,
+    /// Whether some lookup was made of secrets, and is not recorded.
+    has_omitted: AtomicBool,
     is_interrupted: AtomicBool,
     /// Whether the files of an earlier recording are deleted.
-    begun: OnceLock<Result<(), ClusterError>>,
+    begun: OnceLock<ClusterResult<()>>,
     state: Mutex<State>,
-    resources: OnceLock<Result<Arc<Resources>, ClusterError>>,
+    resources: OnceLock<ClusterResult<Arc<Resources>>>,
 }
 
 /// What was recorded so far.
@@ -50,20 +52,20 @@ struct State {
     tainted: BTreeMap<String, Secrets>,
 }
 
-/// Checks that a directory takes files, before the cluster is asked for what could not be kept.
-fn try_to_write(folder: &Path) -> io::Result<()> {
-    let trial = folder.join(format!(".kubectl-kyv-{}", std::process::id()));
-    fs::File::create(&trial)?;
-    fs::remove_file(trial)
+/// Checks that files can be created in a directory, before requests are sent.
+fn check_writable(folder: &Path) -> io::Result<()> {
+    let path = folder.join(format!(".kubectl-kyv-{}", std::process::id()));
+    fs::File::create(&path)?;
+    fs::remove_file(path)
 }
 
 impl RecordingCluster {
-    /// Prepares the directory, which is created if it does not exist; nothing in it is touched before the first answer.
+    /// Prepares the directory, which is created if it does not exist; its files are deleted after the first response.
     /// `now` is the time that the run sees.
     ///
     /// # Errors
     ///
-    /// A directory that holds something else than a recording, or takes no files.
+    /// A directory with something else than a recording, or that is not writable.
     pub fn new(
         inner: Arc<dyn Cluster>,
         folder: &Path,
@@ -82,14 +84,14 @@ impl RecordingCluster {
             }
             Err(error) => return Err(unwritable(error)),
         }
-        try_to_write(folder).map_err(unwritable)?;
+        check_writable(folder).map_err(unwritable)?;
         Ok(Self {
             inner,
             folder: folder.to_owned(),
             now,
             shows_secrets,
             has_redacted: AtomicBool::new(false),
-            has_left_out: AtomicBool::new(false),
+            has_omitted: AtomicBool::new(false),
             is_interrupted: AtomicBool::new(false),
             begun: OnceLock::new(),
             state: Mutex::default(),
@@ -97,8 +99,8 @@ impl RecordingCluster {
         })
     }
 
-    /// Redacts an object in the answers recorded so far. Its evaluation came across these Secrets, and the object may hold
-    /// what rules made of their values before.
+    /// Redacts an object in the responses recorded so far. Its evaluation used these secrets, so that an earlier evaluation
+    /// may have written them into it.
     pub fn redact(&self, object: &Value, secrets: &Secrets) {
         if self.shows_secrets || secrets.is_empty() {
             return;
@@ -115,13 +117,13 @@ impl RecordingCluster {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Deletes the answers of an earlier recording, so that none of them passes for one of this run.
-    fn begin(&self) -> Result<(), ClusterError> {
+    /// Deletes the responses of an earlier recording.
+    fn begin(&self) -> ClusterResult<()> {
         let clear = || -> io::Result<()> {
             fs::create_dir_all(&self.folder)?;
             for entry in fs::read_dir(&self.folder)? {
                 let entry = entry?;
-                if entry.file_name().to_str().is_some_and(Question::is_file_name)
+                if entry.file_name().to_str().is_some_and(RecordedRequest::is_file_name)
                     && entry.file_type()?.is_file()
                 {
                     fs::remove_file(entry.path())?;
@@ -133,7 +135,7 @@ impl RecordingCluster {
         self.write_head(false)
     }
 
-    fn write_head(&self, is_complete: bool) -> Result<(), ClusterError> {
+    fn write_head(&self, is_complete: bool) -> ClusterResult<()> {
         let secrets = match (self.shows_secrets, self.has_redacted.load(Ordering::Relaxed)) {
             (true, _) => SecretValues::Shown,
             (false, false) => SecretValues::None,
@@ -143,7 +145,7 @@ impl RecordingCluster {
         self.write(head::FILE, &Head { namespace, now: self.now, secrets, is_complete }.to_value())
     }
 
-    fn write(&self, name: &str, content: &Value) -> Result<(), ClusterError> {
+    fn write(&self, name: &str, content: &Value) -> ClusterResult<()> {
         let text = format!("{}\n", content.to_pretty_json(2));
         write_file(&self.folder.join(name), text.as_bytes())
             .map_err(|error| ClusterError::NotWritten(error.to_string()))
@@ -153,48 +155,44 @@ impl RecordingCluster {
         ClusterError::NotWritten(format!("{}: {cause}", self.folder.display()))
     }
 
-    /// Records an answer. An earlier answer to the same question stays.
-    fn keep(&self, question: &Question, answer: Result<Value, &ClusterError>) -> Result<(), ClusterError> {
+    /// Records a response, unless there is one to the same request.
+    fn record(&self, request: &RecordedRequest, response: Result<Value, &ClusterError>) -> ClusterResult<()> {
         self.begun.get_or_init(|| self.begin()).clone()?;
-        if matches!(answer, Err(ClusterError::Interrupted)) {
+        if matches!(response, Err(ClusterError::Interrupted)) {
             self.is_interrupted.store(true, Ordering::Relaxed);
             return self.write_head(false);
         }
-        let name = question.file_name();
+        let name = request.file_name();
         if !self.state().written.insert(name.clone()) {
             return Ok(());
         }
-        let (member, value) = match answer {
+        let (member, value) = match response {
             Ok(value) => ("answer", value),
-            Err(error) => ("error", answer::of_error(error)),
+            Err(error) => ("error", response::from_error(error)),
         };
-        let content = [("question", question.asked.clone()), (member, value)].into_iter().collect();
+        let content = [("question", request.content.clone()), (member, value)].into_iter().collect();
         self.write(&name, &content)
     }
 
-    /// An answer as it is recorded.
-    fn redacted(&self, answer: &Value) -> Value {
+    /// A response as it is recorded.
+    fn redacted(&self, response: &Value) -> Value {
         if self.shows_secrets {
-            return answer.clone();
+            return response.clone();
         }
-        let redacted = redact(answer);
-        if redacted != *answer {
+        let redacted = redact(response);
+        if redacted != *response {
             self.has_redacted.store(true, Ordering::Relaxed);
         }
         redacted
     }
 
-    fn kept_object(
-        &self,
-        question: &Question,
-        answer: Result<Value, ClusterError>,
-    ) -> Result<Value, ClusterError> {
-        self.keep(question, answer.as_ref().map(|object| self.redacted(object)))?;
-        answer
+    fn record_object(&self, request: &RecordedRequest, response: ClusterResult) -> ClusterResult {
+        self.record(request, response.as_ref().map(|object| self.redacted(object)))?;
+        response
     }
 
-    /// Redacts objects in the files, because it came to light later that they hold secrets.
-    fn write_redacted(&self) -> Result<(), ClusterError> {
+    /// Redacts the noted objects in the files.
+    fn write_redacted(&self) -> ClusterResult<()> {
         let (objects, files) = {
             let mut state = self.state();
             (std::mem::take(&mut state.tainted), state.written.clone())
@@ -209,8 +207,8 @@ impl RecordingCluster {
                 fs::read_to_string(self.folder.join(name)).map_err(|cause| self.not_written(&cause))?;
             let Ok(content) = Value::from_json(&text) else { continue };
             let mut changed = content.clone();
-            if let Some(answer) = changed.as_object_mut().and_then(|members| members.get_mut("answer")) {
-                redact_objects(answer, &objects);
+            if let Some(response) = changed.as_object_mut().and_then(|members| members.get_mut("answer")) {
+                redact_objects(response, &objects);
             }
             if changed != content {
                 self.write(name, &changed)?;
@@ -220,20 +218,20 @@ impl RecordingCluster {
     }
 }
 
-/// What objects are known by.
+/// The key of an object.
 fn key(object: &Value) -> Option<String> {
     let object = ObjectRef::of(object)?;
     (!object.name.is_empty()).then(|| object.to_string())
 }
 
-/// Redacts objects in an answer, which is an object or has a list of them.
-fn redact_objects(answer: &mut Value, objects: &BTreeMap<String, Secrets>) {
+/// Redacts objects in a response, which is an object or has a list of them.
+fn redact_objects(response: &mut Value, objects: &BTreeMap<String, Secrets>) {
     let redacted = |object: &Value| Some(objects.get(&key(object)?)?.redact(object));
-    if let Some(object) = redacted(answer) {
-        *answer = object;
+    if let Some(object) = redacted(response) {
+        *response = object;
         return;
     }
-    let Some(members) = answer.as_object_mut() else { return };
+    let Some(members) = response.as_object_mut() else { return };
     for field in ["objects", "items"] {
         for item in members.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten() {
             if let Some(object) = redacted(item) {
@@ -244,79 +242,80 @@ fn redact_objects(answer: &mut Value, objects: &BTreeMap<String, Secrets>) {
 }
 
 impl Cluster for RecordingCluster {
-    fn resources(&self) -> Result<Arc<Resources>, ClusterError> {
+    fn resources(&self) -> ClusterResult<Arc<Resources>> {
         // They are needed for every object.
         let read = || {
-            let answer = self.inner.resources();
-            self.keep(&Question::kinds(), answer.as_ref().map(|served| answer::of_kinds(served)))?;
-            answer
+            let response = self.inner.resources();
+            self.record(
+                &RecordedRequest::kinds(),
+                response.as_ref().map(|served| response::from_resources(served)),
+            )?;
+            response
         };
         self.resources.get_or_init(read).clone()
     }
 
-    fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
-        let list = Question::list(query, 1).file_name();
+    fn list(&self, query: &ListQuery<'_>) -> ClusterResult<Page> {
+        let list = RecordedRequest::list(query, 1).file_name();
         let number = match query.after {
             Some(after) => self.state().pages.get(&(list.clone(), after.into())).copied().unwrap_or_default(),
             None => 1,
         };
-        let answer = self.inner.list(query);
-        let recorded = answer.as_ref().map(|page| {
+        let response = self.inner.list(query);
+        let recorded = response.as_ref().map(|page| {
             let objects = page.objects.iter().map(|object| self.redacted(object)).collect();
-            answer::of_page(&Page { objects, ..page.clone() }, number + 1)
+            response::from_page(&Page { objects, ..page.clone() }, number + 1)
         });
-        self.keep(&Question::list(query, number), recorded)?;
-        if let Some(next) = answer.as_ref().ok().and_then(|page| page.next.clone()) {
+        self.record(&RecordedRequest::list(query, number), recorded)?;
+        if let Some(next) = response.as_ref().ok().and_then(|page| page.next.clone()) {
             self.state().pages.insert((list, next), number + 1);
         }
-        answer
+        response
     }
 
-    fn get(
-        &self,
-        resource: &ApiResource,
-        namespace: Option<&str>,
-        name: &str,
-    ) -> Result<Value, ClusterError> {
-        let question = Question::get(resource, namespace, name);
-        self.kept_object(&question, self.inner.get(resource, namespace, name))
+    fn get(&self, resource: &ApiResource, namespace: Option<&str>, name: &str) -> ClusterResult {
+        let recorded = RecordedRequest::get(resource, namespace, name);
+        self.record_object(&recorded, self.inner.get(resource, namespace, name))
     }
 
-    fn get_path(&self, path: &str) -> Result<Value, ClusterError> {
-        self.kept_object(&Question::path(path), self.inner.get_path(path))
+    fn get_path(&self, path: &str) -> ClusterResult {
+        self.record_object(&RecordedRequest::path(path), self.inner.get_path(path))
     }
 
-    fn is_allowed(&self, subject: Option<&Subject>, access: &Access<'_>) -> Result<bool, ClusterError> {
-        let answer = self.inner.is_allowed(subject, access);
-        self.keep(&Question::review(subject, access), answer.as_ref().map(|allowed| Value::Bool(*allowed)))?;
-        answer
+    fn is_allowed(&self, subject: Option<&Subject>, access: &Access<'_>) -> ClusterResult<bool> {
+        let response = self.inner.is_allowed(subject, access);
+        self.record(
+            &RecordedRequest::review(subject, access),
+            response.as_ref().map(|allowed| Value::Bool(*allowed)),
+        )?;
+        response
     }
 
-    fn dry_run(&self, request: &DryRunRequest<'_>) -> Result<Value, ClusterError> {
-        let answer = self.inner.dry_run(request);
+    fn dry_run(&self, request: &DryRunRequest<'_>) -> ClusterResult {
+        let response = self.inner.dry_run(request);
         if self.shows_secrets {
-            return self.kept_object(&Question::dry_run(request, request.object), answer);
+            return self.record_object(&RecordedRequest::dry_run(request, request.object), response);
         }
         if request.shown != request.object {
             self.has_redacted.store(true, Ordering::Relaxed);
         }
         let texts = request.secrets.texts_with(&[request.object]);
-        let question = Question::dry_run(request, request.shown);
-        match &answer {
-            Ok(stored) => self.keep(&question, Ok(dry_run::masked(stored, request, &texts)))?,
+        let recorded = RecordedRequest::dry_run(request, request.shown);
+        match &response {
+            Ok(stored) => self.record(&recorded, Ok(dry_run::masked(stored, request, &texts)))?,
             Err(error) => {
                 let hide = |words: &str| texts.redacted(words).unwrap_or_else(|| words.to_owned());
-                self.keep(&question, Err(&error.clone().with_words(hide)))?;
+                self.record(&recorded, Err(&error.clone().with_words(hide)))?;
             }
         }
-        answer
+        response
     }
 
     fn unrecorded(&self) -> Option<&dyn Cluster> {
         if self.shows_secrets {
             return None;
         }
-        self.has_left_out.store(true, Ordering::Relaxed);
+        self.has_omitted.store(true, Ordering::Relaxed);
         Some(&*self.inner)
     }
 
@@ -325,19 +324,19 @@ impl Cluster for RecordingCluster {
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut remarks = self.inner.notes();
+        let mut notes = self.inner.notes();
         if let Err(error) = self.write_redacted() {
-            remarks.push(format!("the recording may hold values of Secrets: {error}"));
+            notes.push(format!("the recording may hold values of Secrets: {error}"));
         }
         if self.has_redacted.load(Ordering::Relaxed) {
-            remarks.push(
+            notes.push(
                 "values of Secrets are not recorded: a replay reports rules that need them as not replayable \
                  (--show-secrets records them)"
                     .to_owned(),
             );
         }
-        if self.has_left_out.load(Ordering::Relaxed) {
-            remarks.push(
+        if self.has_omitted.load(Ordering::Relaxed) {
+            notes.push(
                 "lookups by values of Secrets are not recorded: a replay reports rules that make them as not \
                  replayable (--show-secrets records them)"
                     .to_owned(),
@@ -347,16 +346,16 @@ impl Cluster for RecordingCluster {
         if self.begun.get().is_some()
             && let Err(error) = self.write_head(!is_interrupted)
         {
-            remarks.push(format!("the recording is not complete: {error}"));
+            notes.push(format!("the recording is not complete: {error}"));
         }
         if is_interrupted {
-            remarks.push("the recording is not complete: the run was interrupted".to_owned());
+            notes.push("the recording is not complete: the run was interrupted".to_owned());
         }
-        remarks
+        notes
     }
 }
 
-/// A run may end before its remarks are collected, as when its result cannot be written.
+/// A run may end before its notes are collected, for example if its output cannot be written.
 impl Drop for RecordingCluster {
     fn drop(&mut self) {
         let _unreported = self.write_redacted();

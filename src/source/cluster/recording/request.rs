@@ -13,18 +13,19 @@ const MAX_NAME_CHARS: usize = 40;
 
 /// A request to the cluster.
 #[derive(Clone, Debug)]
-pub(super) struct Question {
-    /// All of the request.
-    pub(super) asked: Value,
-    /// The parts that the name of the file shows.
+pub(super) struct RecordedRequest {
+    /// The whole request.
+    pub(super) content: Value,
+    /// What the name of the file shows.
     parts: Vec<String>,
 }
 
-impl Question {
+impl RecordedRequest {
     fn new(act: &str, target: &str, members: &[(&str, Option<&str>)]) -> Self {
-        let given = members.iter().filter_map(|(name, value)| Some((*name, (*value)?)));
-        let asked = [(act, target)].into_iter().chain(given).map(|(name, value)| (name, Value::from(value)));
-        Self { asked: asked.collect(), parts: vec![act.to_owned()] }
+        let present = members.iter().filter_map(|(name, value)| Some((*name, (*value)?)));
+        let content =
+            [(act, target)].into_iter().chain(present).map(|(name, value)| (name, Value::from(value)));
+        Self { content: content.collect(), parts: vec![act.to_owned()] }
     }
 
     fn with(mut self, parts: &[&str]) -> Self {
@@ -72,7 +73,7 @@ impl Question {
         Self::new("review", plural, &[("spec", Some(&*digest))]).with(&[plural])
     }
 
-    /// A dry run of an object, given as it may be recorded.
+    /// A dry run of an object, in the form that may be recorded.
     pub(super) fn dry_run(request: &DryRunRequest<'_>, object: &Value) -> Self {
         let kind = request.resource.full_name();
         let act = match request.verb {
@@ -92,13 +93,13 @@ impl Question {
         Self::new("try", &kind, &members).with(&parts)
     }
 
-    /// The name of the file that has the answer.
+    /// The name of the file with the response.
     pub(super) fn file_name(&self) -> String {
         let parts: Vec<String> = self.parts.iter().map(|part| harmless(part)).collect();
-        format!("{}-{}.json", parts.join("-"), digest(&self.asked))
+        format!("{}-{}.json", parts.join("-"), digest(&self.content))
     }
 
-    /// Whether a file of this name may hold an answer.
+    /// Whether this may be the name of a file with a response.
     pub(super) fn is_file_name(name: &str) -> bool {
         let digest = name.strip_suffix(".json").and_then(|stem| stem.rsplit_once('-'));
         digest.is_some_and(|(_, digest)| {
@@ -107,9 +108,9 @@ impl Question {
     }
 }
 
-impl fmt::Display for Question {
+impl fmt::Display for RecordedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (name, value)) in self.asked.as_object().into_iter().flatten().enumerate() {
+        for (index, (name, value)) in self.content.as_object().into_iter().flatten().enumerate() {
             let value = value.as_str().unwrap_or_default();
             match index {
                 0 => write!(f, "{name} {value}")?,
@@ -126,7 +127,7 @@ fn digest(value: &Value) -> String {
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A name without what means something to some file system.
+/// A name without characters that are special in some file system.
 fn harmless(name: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | '0'..='9' | '.' => c,
@@ -143,22 +144,24 @@ mod tests {
     #[test]
     fn names_of_objects_cannot_lead_out_of_the_directory() {
         for name in ["../../etc/passwd", "..\\x", "a:b", "CON", &"x".repeat(500), "ä\n\0", "", "."] {
-            let file = Question::get(ApiResource::config_maps(), Some(name), name).file_name();
+            let file = RecordedRequest::get(ApiResource::config_maps(), Some(name), name).file_name();
             assert!(file.starts_with("get-configmaps-") && file.len() < 200, "{file}");
             assert!(
                 file.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)),
                 "{file}"
             );
-            assert!(Question::is_file_name(&file), "{file}");
+            assert!(RecordedRequest::is_file_name(&file), "{file}");
         }
     }
 
     #[test]
-    fn what_looks_the_same_in_a_name_is_kept_apart() {
-        let name = |name: &str| Question::get(ApiResource::config_maps(), None, name).file_name();
+    fn similar_requests_have_different_files() {
+        let name = |name: &str| RecordedRequest::get(ApiResource::config_maps(), None, name).file_name();
         assert_ne!(name("a_b"), name("a-b"));
         assert_ne!(name("A"), name("a"));
         assert_eq!(name("a"), name("a"));
-        assert!(!Question::is_file_name("recording.json") && !Question::is_file_name("a-0123.json"));
+        assert!(
+            !RecordedRequest::is_file_name("recording.json") && !RecordedRequest::is_file_name("a-0123.json")
+        );
     }
 }
