@@ -97,7 +97,7 @@ fn rows(group: &str) -> Option<impl Iterator<Item = &'static Row>> {
     Some(named.flat_map(|known| known.1))
 }
 
-/// The scope of a built-in kind, whatever the version. Asked for each object: allocates nothing.
+/// The scope of a built-in kind, in all versions. Used for each object: allocates nothing.
 ///
 /// Other kinds of a built-in group are [`KindScope::Namespaced`], kinds of other groups [`KindScope::Unknown`].
 pub fn builtin_scope(kind: &GroupVersionKind) -> KindScope {

@@ -1,4 +1,4 @@
-//! Why something could not be read or written.
+//! Errors of inputs and outputs.
 
 use std::fmt;
 use std::io;
@@ -12,114 +12,114 @@ use super::cluster::ClusterError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
-    /// The system refused.
+    /// An error of the system.
     #[error("{path}: cannot be {act}: {}", plain(.cause))]
     Io {
-        /// The path as given.
+        /// The path.
         path: String,
-        /// What was tried: `read`, `written`.
+        /// What failed: `read`, `written`.
         act: &'static str,
-        /// What the system says.
+        /// The error.
         cause: io::Error,
     },
-    /// A glob that is none.
+    /// An invalid glob.
     #[error("{pattern}: not a valid glob: {fault}")]
     BadGlob {
-        /// The glob as given.
+        /// The glob.
         pattern: String,
-        /// What is wrong with it.
+        /// The message of its parser.
         fault: &'static str,
     },
-    /// A glob that fits no file.
+    /// A glob that matches no file.
     #[error("{pattern}: no file matches this glob")]
     EmptyGlob {
-        /// The glob as given.
+        /// The glob.
         pattern: String,
     },
     /// A folder without a single file that would be read.
     #[error("{path}: no file ending in .json, .yaml or .yml in this directory{}", recursion(*.recursive))]
     EmptyDirectory {
-        /// The path as given.
+        /// The path.
         path: String,
-        /// Whether the folders below were looked into.
+        /// Whether the folders below were searched.
         recursive: bool,
     },
-    /// An address where a path is expected.
+    /// A URL instead of a path.
     #[error("{url}: URLs are not read; download the file first")]
     Url {
-        /// The address as given.
+        /// The URL.
         url: String,
     },
     /// Text that is neither YAML nor JSON.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// A document that does not say what it should.
+    /// An error in a document.
     #[error("{place}: {message}{place:#}")]
     Document {
-        /// Where.
+        /// The place.
         place: Place,
-        /// What is wrong.
+        /// The message.
         message: String,
     },
-    /// Standard input without a word in it: what fails upstream in a pipe looks like this.
+    /// Empty standard input, for example after a program that failed.
     #[error("stdin: empty; expected objects")]
     Nothing,
-    /// Inputs that hold no policy at all.
+    /// Inputs without a policy.
     #[error("{path}: no policy found")]
     NoPolicy {
-        /// The paths as given.
+        /// The paths.
         path: String,
     },
-    /// A file without the document it should hold.
+    /// A file without a document of the expected kind.
     #[error("{path}: no document of kind {kind}")]
     Empty {
-        /// The path as given.
+        /// The path.
         path: String,
-        /// The kind that was looked for.
+        /// The expected kind.
         kind: &'static str,
     },
     /// A directory that a recording cannot be written to.
     #[error("{path}: the directory is not empty, and it is no recording")]
     Occupied {
-        /// The path as given.
+        /// The path.
         path: String,
     },
     /// A directory that is no recording.
     #[error("{path}: this directory is no recording")]
     NoRecording {
-        /// The path as given.
+        /// The path.
         path: String,
     },
-    /// A cluster gave no answer.
+    /// A request to a cluster failed.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    /// A cluster did not give all that was asked for.
+    /// Objects of a cluster could not be read.
     #[error("{cause}")]
     Unread {
-        /// What is missing, in part or whole.
+        /// Which objects.
         what: Vec<String>,
-        /// Whether some of it was given.
+        /// Whether some of them were read.
         in_part: bool,
-        /// Why it is missing.
+        /// Why not.
         cause: ClusterError,
     },
-    /// An object that is named is not there.
+    /// A named object does not exist.
     #[error("{cause}")]
     Absent {
         /// The object.
         what: String,
-        /// What the cluster says of it.
+        /// The error of the cluster.
         cause: ClusterError,
     },
     /// A child program is not installed.
     #[error("{path}: a kustomization needs one of these programs on the PATH: {programs}")]
     NoProgram {
-        /// The folder that asks for it.
+        /// The folder of the kustomization.
         path: String,
-        /// What was looked for.
+        /// The programs.
         programs: String,
     },
-    /// A child program ended badly.
+    /// A child program failed.
     #[error("{path}: `{program}` failed: {status}")]
     Program {
         /// The folder it was run on.
@@ -132,8 +132,7 @@ pub enum SourceError {
 }
 
 impl SourceError {
-    /// Whether nothing else that is read may count any more. What a cluster refuses leaves the rest as it
-    /// is: the answer is incomplete and says so.
+    /// Whether the results of all other inputs are invalid, too. After errors of a cluster they are incomplete.
     pub const fn spoils_the_rest(&self) -> bool {
         !matches!(self, Self::Cluster(_) | Self::Unread { .. } | Self::Absent { .. })
     }
@@ -148,13 +147,13 @@ impl SourceError {
         Self::Io { path: path.into(), act: "written", cause }
     }
 
-    /// A complaint about a node of a document, or about the nearest node above it that is there.
+    /// An error at a node of a document, or at the nearest node above it that exists.
     pub(super) fn at(document: &Document, pointer: &Pointer, message: impl Into<String>) -> Self {
         Self::Document { place: Place::of(document, pointer), message: message.into() }
     }
 }
 
-/// What the system says, without its number and in our manner of writing.
+/// The message of an error of the system, without its number.
 fn plain(cause: &io::Error) -> String {
     match cause.kind() {
         io::ErrorKind::NotFound => "no such file or directory".to_owned(),

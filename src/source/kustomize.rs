@@ -1,4 +1,4 @@
-//! Kustomizations, built by the user's own kustomize.
+//! Building kustomizations with the user's own kustomize.
 
 use std::ffi::OsString;
 use std::io;
@@ -14,7 +14,7 @@ use super::text::bounded;
 /// The programs that can build a kustomization.
 #[derive(Clone, Debug, Default)]
 pub struct Kustomize {
-    /// The kubectl that runs this program, tried first.
+    /// The kubectl that started this program, which is tried first.
     pub kubectl: Option<OsString>,
 }
 
@@ -26,8 +26,7 @@ impl Kustomize {
     }
 }
 
-/// Builds the kustomization of a folder with the first program that is installed. What the program says
-/// on standard error goes to ours.
+/// Builds the kustomization of a folder with the first program that is installed. Its standard error is ours.
 ///
 /// # Errors
 ///
@@ -43,7 +42,7 @@ pub fn kustomize(folder: &Path, programs: &Kustomize, limits: &Limits) -> Result
     }
     let programs = programs.programs();
     for (program, argument) in &programs {
-        // A folder's name must never be taken for a flag.
+        // A folder must not look like a flag.
         let path = if folder.is_absolute() { folder.to_owned() } else { Path::new(".").join(folder) };
         let child = Command::new(program)
             .arg(argument)
@@ -75,11 +74,11 @@ fn output(
     limits: &Limits,
 ) -> Result<Arc<Source>, SourceError> {
     let read = child.stdout.take().map_or_else(|| Ok(Vec::new()), |pipe| bounded(pipe, 0, limits));
-    // The pipe is closed by now, so a program that still writes ends, too.
+    // The pipe is closed, so a program that still writes ends.
     let status = child.wait();
     let bytes = read.map_err(|cause| SourceError::unreadable(path.clone(), cause))?;
     match status {
-        // One byte past the limit was read: the program may have ended by the closed pipe.
+        // Beyond the limit the closed pipe may have ended the program.
         _ if bytes.len() > limits.bytes => {}
         Ok(status) if status.success() => {}
         Ok(status) => return Err(SourceError::Program { path, program, status: status.to_string() }),

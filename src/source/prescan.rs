@@ -1,4 +1,4 @@
-//! Objects found ahead of their turn, because others that come before them depend on them.
+//! Finding objects that earlier ones depend on, before the evaluation.
 
 use std::sync::Arc;
 
@@ -15,28 +15,27 @@ pub(super) fn namespaces_in(source: &Source, limits: &Limits) -> Vec<Value> {
     )
 }
 
-/// The objects of a text, also those inside lists, whose kind has one of the wanted names and is a wanted
-/// one. Only documents that name such a kind are parsed.
+/// The objects of a text, also those inside lists, of kinds that both functions accept: the first one sees the name
+/// alone. Only documents with such a name are parsed.
 pub(super) fn objects_in(
     source: &Source,
     limits: &Limits,
     is_name: impl Fn(&str) -> bool,
-    is_wanted: impl Fn(&GroupVersionKind) -> bool,
+    is_kind: impl Fn(&GroupVersionKind) -> bool,
 ) -> Vec<Value> {
     if !names_kind(source.text(), &is_name) {
         return Vec::new();
     }
     let mut found = Vec::new();
-    for part in parts(source.text()).filter(|part| names_kind(part, &is_name)) {
-        let part = Arc::new(Source::new(source.name(), part));
-        let Ok(documents) = read(&part, limits) else { continue };
+    for text in split_documents(source.text()).filter(|text| names_kind(text, &is_name)) {
+        let text = Arc::new(Source::new(source.name(), text));
+        let Ok(documents) = read(&text, limits) else { continue };
         let mut open: Vec<Value> =
             documents.into_iter().rev().filter_map(|one| one.value().cloned()).collect();
         while let Some(value) = open.pop() {
             if let Some(items) = value.get("items").and_then(Value::as_array) {
                 open.extend(items.iter().rev().cloned());
-            } else if GroupVersionKind::of(&value).is_some_and(|kind| is_name(&kind.kind) && is_wanted(&kind))
-            {
+            } else if GroupVersionKind::of(&value).is_some_and(|kind| is_name(&kind.kind) && is_kind(&kind)) {
                 found.push(value);
             }
         }
@@ -44,7 +43,7 @@ pub(super) fn objects_in(
     found
 }
 
-/// Whether somewhere the name of a kind stands behind `kind` and a colon.
+/// Whether a text contains `kind:` and an accepted name.
 fn names_kind(text: &str, is_name: impl Fn(&str) -> bool) -> bool {
     text.match_indices("kind").any(|(at, word)| {
         let after = text[at + word.len()..].trim_start_matches(['"', '\'', ' ', '\t']);
@@ -55,17 +54,17 @@ fn names_kind(text: &str, is_name: impl Fn(&str) -> bool) -> bool {
     })
 }
 
-/// The text cut before each line that starts with `---`.
-fn parts(text: &str) -> impl Iterator<Item = &str> {
+/// The text split before each line that starts with `---`.
+fn split_documents(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
         let end = rest.find("\n---").map_or(rest.len(), |at| at + 1);
-        let (part, after) = rest.split_at(end);
+        let (document, after) = rest.split_at(end);
         rest = after;
-        Some(part)
+        Some(document)
     })
 }
 
@@ -74,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn namespaces_are_found_wherever_they_stand() {
+    fn namespaces_are_found_in_all_documents_and_lists() {
         let text = "kind: Pod\n---\nbroken: [\nx: Namespace\n---\n# c\napiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n\
             ---\n{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\
             \"metadata\":{\"name\":\"b\"}}]}\n---\nkind: NamespacedThing\n";
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn only_objects_of_wanted_kinds_are_kept() {
+    fn only_objects_of_accepted_kinds_are_found() {
         let text = "{apiVersion: v1, kind: Secret, metadata: {name: a}}\n---\nkind: ConfigMap\napiVersion: v1\n\
             ---\n'kind' : 'Secret'\napiVersion: other/v1\n---\nbroken: [\nkind: Pod\n";
         let source = Source::new("", text);

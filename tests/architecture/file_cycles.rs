@@ -14,8 +14,7 @@ use syn::{Attribute, ImplItem, Item, Macro, UseName, UseRename, UseTree};
 use crate::source_tree::{SourceTree, attributes, is_for_tests, is_visible};
 
 /// Circles that are known, each with all its files. None may be added; one that is broken has to go from here.
-const KNOWN: &[&[&str]] = &[
-];
+const KNOWN: &[&[&str]] = &[];
 
 /// For each file the files that it uses, with what it uses of them.
 type Graph = BTreeMap<PathBuf, BTreeMap<PathBuf, BTreeSet<String>>>;

@@ -11,8 +11,7 @@ use crate::source_tree::{Module, SourceTree, attributes, is_for_tests, is_visibl
 
 /// Functions and type aliases that are known to do so, as `file: name`. None may be added; one that no longer does has
 /// to go from here.
-const KNOWN: &[&str] = &[
-];
+const KNOWN: &[&str] = &[];
 
 #[test]
 fn no_string_errors_in_visible_signatures() {

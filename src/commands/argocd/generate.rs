@@ -310,7 +310,9 @@ impl<'a> Run<'a> {
             Ok(())
         };
         let evaluator = session.evaluator(world);
-        evaluate_all(chunks(manifests.documents()), &evaluator, printed, collect, |error| errors.push(error))?;
+        evaluate_all(chunks(manifests.documents()), &evaluator, printed, collect, |error| {
+            errors.push(error)
+        })?;
         for error in &errors {
             // Without the excerpt, which may be of a Secret: all users of the application see the message.
             let text = error.to_string();

@@ -233,7 +233,8 @@ impl Session {
     /// The API calls of policies that no input has a response to: the manifests are the response, as in the Kyverno CLI.
     fn api_calls<'a>(&'a self, options: &'a RunOptions) -> RequestedResources<'a> {
         let rules = self.engine.policies().classic_rules();
-        let paths: Vec<String> = rules.flat_map(|rule| rule.api_call_paths(RequestedResources::VARIABLE)).collect();
+        let paths: Vec<String> =
+            rules.flat_map(|rule| rule.api_call_paths(RequestedResources::VARIABLE)).collect();
         self.objects.requested(&paths, options.namespace_or_default(), &self.kinds)
     }
 

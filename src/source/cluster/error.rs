@@ -22,7 +22,7 @@ pub enum ClusterError {
     /// The kubeconfig has no such user.
     #[error("auth info \"{0}\" does not exist")]
     UnknownUser(String),
-    /// Names are given for a category of kinds.
+    /// Names with a category of kinds.
     #[error("you must specify only one resource")]
     NamesOfCategory,
     /// The server refuses the credentials.

@@ -1,4 +1,4 @@
-//! Lookups that a cluster did not answer.
+//! Failed lookups.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -9,12 +9,12 @@ use super::once_map::lock;
 /// The most that are kept.
 const MAX_KEPT: usize = 1000;
 
-/// A lookup that the cluster did not answer though there may be an answer: the evaluation went on without it.
+/// A failed lookup, without which the evaluation went on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailedLookup {
     /// What was looked up: a kind with a name, or a path.
     pub what: String,
-    /// Why there is no answer.
+    /// Why it failed.
     pub why: ClusterError,
     /// Whether a rule failed because of it, and its error says so.
     pub is_reported: bool,

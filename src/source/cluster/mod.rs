@@ -2,7 +2,7 @@
 //!
 //! Everything here goes through the trait [`Cluster`], which blocks: the engine stays synchronous. The live cluster sends
 //! GET and LIST requests and access reviews, with the rights of the user; server dry runs are the only other requests it
-//! can send. A recording of its answers can replace it.
+//! can send. A recording of its responses can replace it.
 
 mod api_path;
 mod connection;
@@ -54,7 +54,7 @@ pub use world::ClusterWorld;
 /// The result of a request to a cluster.
 pub type ClusterResult<T = Value> = Result<T, ClusterError>;
 
-/// The requests that a cluster answers. One cluster serves many threads.
+/// The requests to a cluster, which may come from many threads.
 pub trait Cluster: Send + Sync + std::fmt::Debug {
     /// The resources that it serves, the same for the length of a run.
     ///
@@ -111,7 +111,7 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
         Err(ClusterError::NoDryRun(request.resource.full_name()))
     }
 
-    /// The cluster for lookups that were made of secrets, which no recording may hold. `None` where this cluster records
+    /// The cluster for lookups that were made of secrets, which must not be recorded. `None` where this cluster records
     /// nothing.
     fn unrecorded(&self) -> Option<&dyn Cluster> {
         None

@@ -188,7 +188,7 @@ impl Rights {
         None
     }
 
-    /// Kyverno's message about a new policy with a target: it checks what an update takes, but no list.
+    /// Kyverno's message about a new policy with this target. It checks the rights to get and update, but not to list.
     fn lacking(&self, cluster: &dyn Cluster, selector: &TargetSelector, access: &Access<'_>) -> String {
         let is_pattern = selector.exact().is_none();
         let lacks = |verb: &&str| {

@@ -13,7 +13,7 @@ use super::{Cluster, ClusterError, ClusterResult, object_name};
 pub struct ObjectArguments {
     /// The namespace of `-n`.
     pub namespace: Option<String>,
-    /// Whether `-A` is given.
+    /// Whether `-A` is set.
     pub all_namespaces: bool,
     /// A label selector.
     pub labels: Option<String>,

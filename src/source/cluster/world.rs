@@ -107,7 +107,7 @@ impl<W: World> ClusterWorld<W> {
         Self { rights, ..self }
     }
 
-    /// Removes and returns the lookups that the cluster did not answer.
+    /// Removes and returns the failed lookups.
     pub fn take_failed_lookups(&self) -> Vec<FailedLookup> {
         let mut missed = self.failed_lookups.take();
         missed.extend(self.rights.iter().flat_map(Rights::take_failed_lookups));
@@ -168,7 +168,7 @@ impl<W: World> ClusterWorld<W> {
         }
     }
 
-    /// The data of a global context entry, which may be one of the cluster or one that was given.
+    /// The data of a global context entry, of the inner world or the cluster.
     fn global(
         &self,
         cluster: &dyn Cluster,

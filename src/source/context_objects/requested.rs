@@ -15,7 +15,7 @@ pub struct RequestedResources<'k> {
 }
 
 impl<'k> RequestedResources<'k> {
-    /// The placeholder of a variable in a path. Until it is replaced nobody knows which resource the path names.
+    /// The placeholder of a variable in a path, whose resource is not known yet.
     pub const VARIABLE: &'static str = "\u{1}";
 
     pub(super) fn new(mut resources: BTreeSet<GroupVersionResource>, defaults: Defaults<'k>) -> Self {

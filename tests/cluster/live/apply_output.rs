@@ -213,12 +213,12 @@ fn printed_live_objects_can_be_applied() {
         let text = print(format);
         assert!(!text.contains("managedFields") && !text.contains("readyReplicas"), "{text}");
         assert!(text.contains("resourceVersion"), "who changed it meanwhile is not overwritten");
-        // What nobody but those who apply has written takes no force.
+        // Fields without another manager need no force.
         assert_eq!(done(&server.kubectl_ok(&forced, &text), "serverside-applied"), all, "{format}");
         assert_eq!(done(&server.kubectl_ok(&replace, &text), "replaced"), all, "{format}");
     }
 
-    // Whether somebody else has written a value that changes decides whether force is needed, and nothing else does.
+    // Force is needed only if another manager owns a value that changes.
     let text = print("yaml");
     let plain = server.kubectl_with(&apply, &text);
     let taken = done(&String::from_utf8_lossy(&plain.stdout), "serverside-applied");
@@ -228,7 +228,7 @@ fn printed_live_objects_can_be_applied() {
     for line in said.lines().filter(|line| line.contains("conflict with")) {
         assert!(line.contains("\"kubectl-create\""), "{line}");
     }
-    // Two of three were created by somebody else. Of these, kinds whose values only grow are taken, too.
+    // Two of three were created by another manager. Of these, kinds whose values only grow are included.
     let replaced =
         ["ConfigMap", "Secret", "Service", "Deployment", "StatefulSet", "DaemonSet", "CronJob", "Widget"];
     assert_eq!(conflicts, 2 * replaced.len(), "{said}");

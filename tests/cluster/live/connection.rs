@@ -200,7 +200,7 @@ fn kubeconfig_errors_match_kubectl() {
             .output()
             .expect("kubectl starts");
         let kubectl = ended(kubectl);
-        // kubectl asks several times and logs that, too.
+        // kubectl sends several requests and logs them.
         let is_log = |line: &&str| {
             line.starts_with('E') && !line.starts_with("Error") || line.starts_with('\t') || *line == " >"
         };
@@ -212,7 +212,7 @@ fn kubeconfig_errors_match_kubectl() {
             "{user} {answer} {arguments:?}"
         );
     }
-    // A file that holds no certificate is named by both, each in its way.
+    // Both name a file without a certificate, in their own words.
     let text = reach(
         &[("KUBECONFIG", &server.kubeconfig().display().to_string())],
         &["diff", "cm", "-p", &policies.argument("team"), "--certificate-authority", &text],
@@ -296,7 +296,7 @@ fn kubeconfig_users_and_impersonation() {
         let diff = ["diff", "cm", "-p", &team];
         let run = reach(&[("KUBECONFIG", &config)], &[&diff[..], arguments].concat());
         let shown = user.replace(&admin, "ADMIN").replace(&nobody, "NOBODY");
-        // The `default` namespace of an empty server holds nothing to change.
+        // The `default` namespace of an empty server has nothing to change.
         let code = if code == 0 { [0, 1] } else { [code, code] };
         assert!(
             code.contains(&run.code.unwrap_or(-1)) && run.stderr.contains(&words),

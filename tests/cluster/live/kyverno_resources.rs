@@ -117,7 +117,7 @@ fn global_context_entries_are_read_from_the_cluster() {
         let base: Vec<&str> = base.iter().map(String::as_str).collect();
         kyv(admin, &[&base[..], more].concat())
     };
-    // Where no such kind is served nobody says what the answer is.
+    // If no such kind is served the lookup has no result.
     let maps = reference(&policies, "maps.names", "");
     let unknown = run(&maps, &[]);
     assert_eq!(unknown.code, Some(3), "{unknown:?}");
@@ -175,7 +175,7 @@ fn global_context_entries_are_read_from_the_cluster() {
         }
     }
 
-    // One reading for all objects, and none of entries that nobody asks for.
+    // One request for all objects, and none for entries that no rule uses.
     let of_entries = |(_, path): &(String, String)| path.contains("globalcontextentries");
     let before = logged_requests(&server).len();
     let maps = reference(&policies, "maps.names", "");
@@ -184,7 +184,7 @@ fn global_context_entries_are_read_from_the_cluster() {
     let read: Vec<_> = logged_requests(&server).split_off(before).into_iter().filter(of_entries).collect();
     assert_eq!(read.len(), 1, "{read:?}");
 
-    // A given entry wins, and asks the cluster; so does one that is recorded.
+    // An entry of a file wins, and reads from the cluster; so does a recorded one.
     let given = policies.path("given");
     fs::write(
         &given,
@@ -262,7 +262,7 @@ fn objects_hidden_by_kyverno_configuration_are_reported() {
     let filters = "resourceFilters: '[*/*,kube-system,*] [ConfigMap,web,a][Secret,*,*]'";
     server.kubectl_ok(&["apply", "-f", "-"], &format!("{namespace}{}", configured("kyverno", filters)));
 
-    // No kinds of Kyverno, so nobody reads a configuration.
+    // No kinds of Kyverno, so no configuration is read.
     let run = kyv(admin, &diff);
     assert_eq!(
         (run.code, changed_objects(&run.stdout).len(), run.stderr.contains(hidden)),
@@ -350,7 +350,7 @@ fn objects_hidden_by_kyverno_configuration_are_reported() {
                  Error from server (Forbidden): configmaps \"kyverno\" is forbidden";
     assert!(run.stderr.contains(words), "{run:?}");
 
-    // Where no rule acts nobody needs to know.
+    // It is not needed if no rule acts.
     let idle = kyv(
         server.kubeconfig_without_rights(),
         &["diff", "cm", "-n", "web", "-p", &policies.argument("create")],

@@ -183,7 +183,7 @@ fn missing_namespaces_and_kinds_are_reported_once() {
     assert_eq!(asked_for("/api/v1/namespaces/nowhere"), 1);
     assert_eq!(asked_for("/api/v1/namespaces/web"), 0, "something was found in it");
 
-    // Labels that nobody has are not missed a second time.
+    // Missing labels are not looked up a second time.
     let run = kyv(admin, &[&diff[..], &[&front]].concat());
     assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), vec!["ConfigMap/web/a"]), "{run:?}");
     assert_eq!(notes(&run), [format!("note: {kind}"), format!("note: {places}")], "{run:?}");

@@ -157,7 +157,7 @@ fn server_with_objects() -> ApiServer {
 }
 
 /// The objects whose diffs stand in a text, in order, but for what the server keeps for itself: the headers of those
-/// that are in no file, and of the others what stands behind the numbers of their hunks.
+/// that are in no file, and of the others the text after the numbers of their hunks.
 fn changed_objects(stdout: &str) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     let mut is_file = false;

@@ -19,7 +19,7 @@ fn install(server: &ApiServer, policies: &Policies) {
     server.kubectl_ok(&["apply", "-f", "-"], &format!("{team}---\n{own}"));
 }
 
-/// Takes one `ConfigMap` of the namespace `web` out of the cluster's policy, by an exception that lies in a namespace.
+/// Takes one `ConfigMap` of the namespace `web` out of the cluster's policy, by an exception in a namespace.
 fn except(server: &ApiServer, namespace: &str, name: &str) {
     let exception = format!(
         "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {{name: e-{name}, namespace: {namespace}}}\nspec:\n  \
@@ -167,7 +167,7 @@ fn forbidden_policy_kinds_are_named_and_others_evaluated() {
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(lists(before).contains(&"/apis/kyverno.io/v1/policies".to_owned()));
 
-    // Beside policies of files, which need nobody's leave.
+    // With policies of files, which need no rights.
     let stranger = ["diff", "cm", "-n", "web", "--cluster-policies", "-p", &policies.argument("team")];
     let run = kyv(server.kubeconfig(), &[&stranger[..], &["--as", "bob", "--as-group", "devs"]].concat());
     let gaps = "not read: configmaps; policies not read: clusterpolicies.kyverno.io, policies.kyverno.io, \

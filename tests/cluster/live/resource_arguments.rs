@@ -41,7 +41,7 @@ fn cluster_errors_match_kubectl() {
     assert!(!kubectl.status.success() && kubectl.stdout.is_empty(), "{kubectl:?}");
     assert!(run.stdout.ends_with("# incomplete: not read: widgets\n"), "{run:?}");
 
-    // Labels of namespaces that cannot be read, though a policy asks for them.
+    // Labels of namespaces that cannot be read, though a policy uses them.
     server.kubectl_ok(&["create", "clusterrole", "reader", "--verb=get,list", "--resource=configmaps"], "");
     server.kubectl_ok(
         &["create", "rolebinding", "reader", "-n", "web", "--clusterrole=reader", "--user=nobody-special"],
@@ -123,7 +123,7 @@ fn resource_arguments_match_kubectl() {
         assert_eq!(run.stdout, mark, "{arguments:?}");
     }
 
-    // Whom nothing is granted, as himself and as somebody else.
+    // A user without rights, as himself and impersonating another user.
     for (arguments, other, unread) in [
         (&["cm", "-n", "web"][..], None, "configmaps"),
         (&["cm", "-A"], None, "configmaps"),

@@ -111,7 +111,7 @@ fn recordings_hold_no_secrets_and_a_replay_names_what_it_cannot_evaluate() {
         (
             &["diff", "secrets", "-n", "web", "-p", &policies.argument("secret"), "--server-dry-run"],
             &[],
-            // It overwrites a value, and nobody knows whether that changes it.
+            // It overwrites a value that is unknown.
             "web/login",
         ),
     ] {

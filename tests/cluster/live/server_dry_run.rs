@@ -26,7 +26,7 @@ metadata: {name: no-team}
 spec: {policyName: no-team, validationActions: [Deny]}
 ";
 
-/// Everything that the server holds of some kinds, versions included.
+/// All objects of some kinds, with their versions.
 fn held(server: &ApiServer) -> String {
     server.kubectl_ok(&["get", "cm,secrets,deploy,ns", "-A", "-o", "json", "--show-managed-fields"], "")
 }

@@ -103,7 +103,7 @@ fn targets_are_read_and_their_access_is_reviewed() {
     let mark = "\n\nincomplete: not looked up: targets v1/Secret web/login\n";
     assert!(run.stdout.ends_with(mark), "{}", run.stdout);
 
-    // What is not there, and what nobody serves.
+    // Missing objects, and kinds that are not served.
     for (name, target, words) in [
         ("gone", "apiVersion: v1, kind: Secret, namespace: web, name: nope", "secrets \"nope\" not found"),
         (

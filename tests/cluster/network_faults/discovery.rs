@@ -44,10 +44,10 @@ fn unavailable_aggregated_apis_are_reported() {
     let run = folder.diff(&["-f", &widget, "--live"]);
     let missed = "error: the answer is incomplete: not looked up: Widget (example.com/v1)";
     assert_eq!((run.code, run.messages()), (Some(4), vec![down, missed]), "{run:?}");
-    // A policy asks for a kind that might be there.
+    // A policy matches a kind that may be served.
     let run = folder.diff(&["-n", "web"]);
     assert_eq!((run.code, run.messages()), (Some(4), vec![down, rest]), "{run:?}");
-    // Nobody asks for what is down.
+    // No policy matches kinds of the API that is down.
     let secrets = folder.write("secrets.yaml", &policy("team", "[Secret]", ""));
     let run = folder.run(&["diff", "-n", "web", "-p", &secrets]);
     assert_eq!((run.code, run.changed()), (Some(1), vec!["Secret/web/one"]), "{run:?}");
@@ -218,7 +218,7 @@ fn unreadable_schemas_are_reported() {
     assert_eq!((run.code, run.changed()), (Some(1), vec!["Widget/web/one"]), "{run:?}");
     let words = "note: the schema of widgets.example.com cannot be read, lists in it merge without keys: Error from server (Forbidden): no schemas for you";
     assert_eq!(run.messages(), [words], "{run:?}");
-    // Where no such object is met nobody needs it.
+    // It is not needed without such an object.
     let run = folder.diff(&["configmaps", "--strict"]);
     assert_eq!((run.code, run.messages()), (Some(1), vec![]), "{run:?}");
 }

@@ -169,7 +169,7 @@ fn is_second_page(request: &StubRequest) -> bool {
 
 const ALL: [&str; 3] = ["ConfigMap/web/a", "ConfigMap/web/b", "ConfigMap/web/c"];
 
-/// A server that answers its second page of `ConfigMaps` like this at first, so many times.
+/// A server whose first responses to the second page of `ConfigMaps` are these, so many times.
 fn second_page(times: usize, answer: impl Fn() -> StubResponse + Send + Sync + 'static) -> StubServer {
     StubServer::start(move |request| {
         if is_second_page(request) && request.before < times { answer() } else { good(request) }

@@ -130,7 +130,7 @@ fn nothing_made_of_a_secret_is_recorded_and_the_replay_reports_the_rule() {
     }
     assert!(text.contains("\"copy\": \"<redacted>\""), "{text}");
 
-    // The results are what they are, and so are the values for whoever wants them.
+    // The results stay, and so do the values with --show-secrets.
     let run = folder.run(&["mutate", "configmaps", "-p", &made, "-o", "yaml"]);
     assert!(run.stdout.contains("upper: HUNTER2-SESAME") && run.stdout.contains("t-cm-hunter2"), "{run:?}");
     let shown = folder.run(&["diff", "configmaps", "-p", &made, "--record", "tape", "--show-secrets"]);

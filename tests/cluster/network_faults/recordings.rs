@@ -92,7 +92,7 @@ fn replay_prints_the_same_bytes_without_a_server() {
         }
     }
 
-    // Whoever asks for it gets the values, on the screen and in the files.
+    // With --show-secrets the values are printed and recorded.
     let arguments = [&arguments[..], &["-p", &moved]].concat();
     let shown = folder.run(&[&["diff"][..], &arguments, &["--record", "tape", "--show-secrets"]].concat());
     assert!(shown.stdout.contains("+    was: hunter2!\n"), "{shown:?}");
@@ -154,7 +154,7 @@ fn requests_missing_in_a_recording_are_reported() {
         "error: the recording has no answer: list secrets, version v1, namespace web, limit 500, page 1";
     assert_eq!(run.messages(), [told, "error: the answer is incomplete: not read: secrets"], "{run:?}");
 
-    // An answer that a policy asks for.
+    // A response that a policy needs.
     let call = folder.write(
         "call.yaml",
         &policy(

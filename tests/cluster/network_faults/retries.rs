@@ -1,4 +1,4 @@
-//! Late, refused, truncated or wrong answers: which are retried, and how the others are reported.
+//! Late, refused, truncated or wrong responses: which are retried, and how the others are reported.
 
 use std::process::Command;
 use std::thread;

@@ -1,4 +1,4 @@
-//! Missing or unexpected answers: output that depends on them is marked as incomplete.
+//! Missing or unexpected responses: output that depends on them is marked as incomplete.
 
 use std::fs;
 

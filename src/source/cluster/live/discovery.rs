@@ -146,7 +146,7 @@ impl Found {
         });
     }
 
-    /// Adds a subresource to its resource. Group and version of its kind are given where they are not the resource's.
+    /// Adds a subresource to its resource. Its kind has a group and version if they are not those of the resource.
     fn subresource(&mut self, (group, version): (&Text, &Text), plural: &str, name: &str, kind: &Value) {
         let mut resources = self.resources.iter_mut().rev();
         let Some(resource) = resources.find(|resource| {

@@ -279,7 +279,7 @@ fn expected(said: &PredictedObjects, defaulted: &Answer, key: &Key, before: &Val
     Some(before.clone())
 }
 
-/// Where two answers part, in a few words.
+/// The first difference of two responses.
 fn difference(said: Option<&Value>, did: Option<&Value>, complaint: &str) -> String {
     match (said, did) {
         (None, Some(_)) => "we said it is denied, but it was taken".into(),

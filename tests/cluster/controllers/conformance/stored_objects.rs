@@ -43,7 +43,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// What was said of an object that is not among the answers.
+    /// The prediction for an object without a response.
     pub(crate) fn complaint(&self, key: &Key) -> &str {
         let named = self.complaints.lines().find(|line| line.contains(&key.name));
         named.unwrap_or_else(|| self.complaints.lines().next().unwrap_or("nothing was said"))
@@ -69,7 +69,7 @@ pub(crate) fn send<'a>(
     }
 }
 
-/// The objects that the cluster holds of some kinds.
+/// The objects of some kinds in the cluster.
 pub(crate) fn held(server: &ApiServer, types: &str) -> Objects {
     parse(server.kubectl_ok(&["get", types, "-A", "-o", "json"], "").as_bytes())
 }

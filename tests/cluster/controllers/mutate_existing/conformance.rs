@@ -120,7 +120,7 @@ impl<'a> ControllerRun<'a> {
         run
     }
 
-    /// Those of the stored objects that the cluster holds now.
+    /// The stored objects that the cluster has now.
     fn holds(&self) -> Objects {
         let kinds: BTreeMap<String, &Value> = self
             .stored

@@ -192,7 +192,7 @@ impl<'a> Question<'a> {
     }
 }
 
-/// Whether a rule asks for a change of something else.
+/// Whether a rule changes another object.
 fn is_trigger(entry: &Value) -> bool {
     let rules = entry["rules"].as_array().into_iter().flatten();
     rules.into_iter().any(|rule| rule["outcome"] == "triggered" || rule["outcome"] == "error")

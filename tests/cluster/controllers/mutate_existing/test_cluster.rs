@@ -109,7 +109,7 @@ fn lease(name: &str, holder: &str) -> Value {
         "metadata": {"name": name, "namespace": "default"}, "spec": {"holderIdentity": holder}})
 }
 
-/// What the cluster holds of an object.
+/// The object as the cluster stores it.
 pub(crate) fn stored_object(rest: &Rest, object: &Value) -> Option<Value> {
     rest.get(object).ok().map(|object| without_server_fields(&object))
 }

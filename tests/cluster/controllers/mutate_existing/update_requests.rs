@@ -287,7 +287,7 @@ fn comes_with_the_policy(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
     cluster.drain();
     drop(cluster.requests());
 
-    // Who changes only its labels asks for nothing.
+    // A change of its labels alone is no request.
     rest.replace(&target(), "").expect("the target can be reset");
     let mut labelled = of("baz");
     labelled["metadata"]["labels"] = json!({"seen": "yes"});
