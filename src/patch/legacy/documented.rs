@@ -65,20 +65,16 @@ impl<'a> Documented<'a> {
 
     fn check_map_conditions(&mut self, entries: &[Entry], base: Option<&Value>) -> Result<(), OverlayError> {
         let member = |entry: &Entry| base.and_then(|base| base.get(&entry.name));
-        for entry in entries {
-            if let EntryKind::Condition(condition) = &entry.kind {
+        for conditions in [true, false] {
+            for entry in entries {
                 self.cursor.enter(entry.raw.clone(), entry.name.clone());
-                let checked = self.condition(entry, condition, member(entry));
-                self.cursor.leave();
-                checked?;
-            }
-        }
-        for entry in entries {
-            if let EntryKind::Plain(node) = &entry.kind
-                && node.conditioned
-            {
-                self.cursor.enter(entry.raw.clone(), entry.name.clone());
-                let checked = self.check_conditions(node, member(entry));
+                let checked = match &entry.kind {
+                    EntryKind::Condition(condition) if conditions => {
+                        self.condition(entry, condition, member(entry))
+                    }
+                    EntryKind::Plain(node) if !conditions => self.check_conditions(node, member(entry)),
+                    _ => Ok(()),
+                };
                 self.cursor.leave();
                 checked?;
             }

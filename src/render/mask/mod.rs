@@ -67,31 +67,25 @@ fn distinguish((before, masked_before): (&Value, &mut Value), (after, masked_aft
     }
     match (before, after) {
         (Value::Object(old), Value::Object(new)) => {
-            let (Some(masked_old), Some(masked_new)) =
-                (masked_before.as_object_mut(), masked_after.as_object_mut())
-            else {
-                return;
-            };
-            // Two keys with the same mask are one member.
-            if masked_old.len() != old.len() || masked_new.len() != new.len() {
-                return;
-            }
-            for (index, (key, member)) in old.iter().enumerate() {
-                if let Some((other_index, _, other)) = new.get_full(key)
-                    && let Some((_, masked)) = masked_old.get_index_mut(index)
-                    && let Some((_, masked_other)) = masked_new.get_index_mut(other_index)
-                {
-                    distinguish((member, masked), (other, masked_other));
+            if let Some(masked_old) = masked_before.as_object_mut()
+                && let Some(masked_new) = masked_after.as_object_mut()
+                // Two keys with the same mask are one member.
+                && (masked_old.len(), masked_new.len()) == (old.len(), new.len())
+            {
+                for (index, (key, member)) in old.iter().enumerate() {
+                    if let Some((other_index, _, other)) = new.get_full(key)
+                        && let Some((_, masked)) = masked_old.get_index_mut(index)
+                        && let Some((_, masked_other)) = masked_new.get_index_mut(other_index)
+                    {
+                        distinguish((member, masked), (other, masked_other));
+                    }
                 }
             }
         }
         (Value::Array(old), Value::Array(new)) => {
-            let (Some(masked_old), Some(masked_new)) =
-                (masked_before.as_array_mut(), masked_after.as_array_mut())
-            else {
-                return;
-            };
-            let pairs = old.iter().zip(masked_old.iter_mut()).zip(new.iter().zip(masked_new.iter_mut()));
+            let masked_old = masked_before.as_array_mut().into_iter().flatten();
+            let masked_new = masked_after.as_array_mut().into_iter().flatten();
+            let pairs = old.iter().zip(masked_old).zip(new.iter().zip(masked_new));
             pairs.for_each(|(old, new)| distinguish(old, new));
         }
         _ => {
