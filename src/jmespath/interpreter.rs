@@ -42,20 +42,20 @@ pub(super) fn sorted(members: &Map) -> Vec<(&Text, &Value)> {
 impl Interpreter<'_> {
     pub(super) fn search(&self, node: &Node, on: &Value) -> SearchResult {
         self.runtime.spend(1)?;
-        if self.runtime.notes_reads() { self.search_noting(node, on) } else { self.evaluate(node, on) }
+        if self.runtime.tracks_reads { self.search_tracked(node, on) } else { self.evaluate(node, on) }
     }
 
-    /// Evaluates a node and notes a string that it finds.
+    /// Evaluates a node, and notes a string that it finds. A function of its own keeps the usual path short.
     #[cold]
-    fn search_noting(&self, node: &Node, on: &Value) -> SearchResult {
-        let found = self.evaluate(node, on);
-        if let Ok(text @ Value::String(_)) = &found {
-            self.runtime.note_read(text);
-        }
-        found
+    fn search_tracked(&self, node: &Node, on: &Value) -> SearchResult {
+        self.evaluate(node, on).inspect(|found| {
+            if found.as_str().is_some() {
+                self.runtime.note_read(found);
+            }
+        })
     }
 
-    #[inline]
+    #[inline(always)]
     fn evaluate(&self, node: &Node, on: &Value) -> SearchResult {
         match node {
             Node::Current => Ok(on.clone()),

@@ -103,6 +103,8 @@ pub struct Runtime<'a> {
     pub limits: Limits,
     /// Tracks results that are derived from Secrets.
     pub(super) secrets: Option<&'a TaintTracker>,
+    /// Whether it matters which values are read, as in a replay.
+    pub(super) tracks_reads: bool,
     spent: Cell<u64>,
     /// Whether an evaluation read the value of a number.
     numbers_read: Cell<bool>,
@@ -119,6 +121,7 @@ impl<'a> Runtime<'a> {
             tracker,
             limits: Limits::default(),
             secrets: None,
+            tracks_reads: false,
             spent: Cell::new(0),
             numbers_read: Cell::new(false),
             regexp: RefCell::default(),
@@ -135,6 +138,7 @@ impl<'a> Runtime<'a> {
     /// The same with a tracker for values derived from Secrets.
     #[must_use]
     pub const fn with_secrets(mut self, secrets: Option<&'a TaintTracker>) -> Self {
+        self.tracks_reads = matches!(secrets, Some(secrets) if secrets.is_replay());
         self.secrets = secrets;
         self
     }

@@ -1,6 +1,5 @@
 //! Taint tracking of evaluations: the results of functions, and the values that a result depends on.
 
-use crate::secrets::TaintTracker;
 use crate::value::Value;
 
 use super::error::SearchResult;
@@ -40,15 +39,10 @@ impl Runtime<'_> {
         }
     }
 
-    /// Whether strings that an expression finds are noted: where a rule that needs one cannot be replayed.
-    #[inline]
-    pub(super) fn notes_reads(&self) -> bool {
-        self.secrets.is_some_and(TaintTracker::is_replay)
-    }
-
     /// Notes that the result depends on a value. Strings are noted where an expression finds them.
+    #[inline]
     pub(super) fn note_read(&self, value: &Value) {
-        if let Some(secrets) = self.secrets {
+        if let Some(secrets) = self.secrets.filter(|_| self.tracks_reads) {
             secrets.note_read(value);
         }
     }
