@@ -64,11 +64,6 @@ impl Secrets {
         }
     }
 
-    /// The Secrets that were read.
-    pub fn objects(&self) -> impl Iterator<Item = &Value> {
-        self.parts.iter().flat_map(|part| &part.secrets)
-    }
-
     /// The tainted texts.
     pub fn texts(&self) -> TaintedTexts {
         let mut parts = self.parts.iter();

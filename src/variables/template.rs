@@ -150,27 +150,6 @@ impl Template {
     pub const fn divergences(&self) -> DivergenceSet {
         self.divergences
     }
-
-    /// The expressions of the innermost variables, in document order.
-    pub fn expressions(&self) -> Vec<&Query> {
-        let mut found = Vec::new();
-        let mut open = vec![&self.root];
-        while let Some(node) = open.pop() {
-            match node {
-                Node::Fixed(_) | Node::Broken(_) => {}
-                Node::Text(text) => found.extend(text.found.iter().map(|variable| &variable.query)),
-                Node::List(items) => open.extend(items.iter().rev()),
-                Node::Map(members) => {
-                    for member in members.iter().rev() {
-                        open.push(&member.value);
-                    }
-                    let keys = members.iter().filter_map(|member| member.key_template.as_ref());
-                    found.extend(keys.flat_map(|key| key.found.iter().map(|variable| &variable.query)));
-                }
-            }
-        }
-        found
-    }
 }
 
 struct Preparation<'a> {

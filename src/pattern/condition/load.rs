@@ -146,7 +146,7 @@ impl Loader {
         }
         let (key, value) = (key?, value?);
         let written = (key.clone(), value.clone());
-        Some(Condition::written_as(key, operator?, value, message, self.at.clone(), written))
+        Some(Condition::new(key, operator?, value, message, self.at.clone(), written))
     }
 
     fn unknown_fields(&mut self, members: &Map, known: &[&str]) {

@@ -83,9 +83,6 @@ pub struct Verdict {
     pub met: bool,
     /// The messages of the decisive conditions; may be empty.
     pub message: String,
-    /// The condition that failed, if they are not met: the first of those that must all hold, or else the last of `any`;
-    /// `None` for an empty `any`.
-    pub failed: Option<Evaluated>,
     /// The evaluated conditions, in order, up to the decisive one.
     pub seen: Vec<Evaluated>,
 }
@@ -136,13 +133,6 @@ pub enum ConditionError<E> {
 }
 
 impl<E> ConditionError<E> {
-    /// The path of the operand from the root of the block.
-    pub const fn pointer(&self) -> &Pointer {
-        match self {
-            Self::Key { pointer, .. } | Self::Value { pointer, .. } | Self::Panic { pointer, .. } => pointer,
-        }
-    }
-
     /// The resolver's error, if there is one.
     pub fn into_cause(self) -> Option<E> {
         match self {
@@ -208,24 +198,19 @@ impl<T> Conditions<T> {
         let mut evaluation = Evaluation::new(resolve, tracker);
         match self {
             Self::List(conditions) => {
-                let failed = evaluation.first(conditions, false)?;
-                Ok(evaluation.verdict(failed.is_none(), failed, ";"))
+                let met = !evaluation.has(conditions, false)?;
+                Ok(evaluation.verdict(met, ";"))
             }
             Self::AnyAll { any, all } => {
-                let (mut met, mut failed) = (true, None);
-                if let Some(any) = any
-                    && evaluation.first(any, true)?.is_none()
-                {
-                    met = false;
-                    failed = evaluation.seen.len().checked_sub(1);
-                }
-                if let Some(all) = all
-                    && let Some(index) = evaluation.first(all, false)?
-                {
-                    met = false;
-                    failed = Some(index);
-                }
-                Ok(evaluation.verdict(met, failed, "; "))
+                let any_met = match any {
+                    Some(any) => evaluation.has(any, true)?,
+                    None => true,
+                };
+                let all_met = match all {
+                    Some(all) => !evaluation.has(all, false)?,
+                    None => true,
+                };
+                Ok(evaluation.verdict(any_met && all_met, "; "))
             }
         }
     }
@@ -243,15 +228,15 @@ impl<T> Conditions<T> {
     ) -> Result<bool, ConditionError<E>> {
         let mut evaluation = Evaluation::new(resolve, tracker);
         match self {
-            Self::List(conditions) => Ok(evaluation.first(conditions, false)?.is_none()),
+            Self::List(conditions) => Ok(!evaluation.has(conditions, false)?),
             Self::AnyAll { any, all } => {
                 if let Some(all) = all
-                    && evaluation.first(all, false)?.is_some()
+                    && evaluation.has(all, false)?
                 {
                     return Ok(false);
                 }
                 match any {
-                    Some(any) if !any.is_empty() => Ok(evaluation.first(any, true)?.is_some()),
+                    Some(any) if !any.is_empty() => evaluation.has(any, true),
                     _ => Ok(true),
                 }
             }
@@ -260,13 +245,8 @@ impl<T> Conditions<T> {
 }
 
 impl<T> Condition<T> {
-    /// A condition at a path from the root of its block.
-    pub fn new(key: T, operator: Operator, value: T, message: Option<Text>, path: Pointer) -> Self {
-        Self::written_as(key, operator, value, message, path, (Value::Null, Value::Null))
-    }
-
-    /// A condition with its key and value as written in the policy.
-    fn written_as(
+    /// A condition at a path from the root of its block, with its key and value as written in the policy.
+    fn new(
         key: T,
         operator: Operator,
         value: T,
@@ -309,29 +289,24 @@ impl<'a, T, E> Evaluation<'a, T, E> {
     }
 
     /// The verdict, with the messages of the conditions that have its outcome.
-    fn verdict(self, met: bool, failed: Option<usize>, separator: &str) -> Verdict {
+    fn verdict(self, met: bool, separator: &str) -> Verdict {
         let messages: Vec<&str> = self
             .messages
             .iter()
             .filter(|(outcome, _)| *outcome == met)
             .map(|(_, message)| &**message)
             .collect();
-        let failed = failed.and_then(|index| self.seen.get(index)).cloned();
-        Verdict { met, message: messages.join(separator), failed, seen: self.seen }
+        Verdict { met, message: messages.join(separator), seen: self.seen }
     }
 
-    /// Evaluates up to the first condition with this outcome; returns its index in `seen`.
-    fn first(
-        &mut self,
-        conditions: &[Condition<T>],
-        outcome: bool,
-    ) -> Result<Option<usize>, ConditionError<E>> {
+    /// Evaluates up to the first condition with this outcome. Returns whether there is one.
+    fn has(&mut self, conditions: &[Condition<T>], outcome: bool) -> Result<bool, ConditionError<E>> {
         for condition in conditions {
             if self.evaluate(condition)? == outcome {
-                return Ok(self.seen.len().checked_sub(1));
+                return Ok(true);
             }
         }
-        Ok(None)
+        Ok(false)
     }
 
     fn evaluate(&mut self, condition: &Condition<T>) -> Result<bool, ConditionError<E>> {
