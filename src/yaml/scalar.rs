@@ -124,7 +124,7 @@ fn without_underscores(text: &str) -> Cow<'_, str> {
     if text.contains('_') { Cow::Owned(text.replace('_', "")) } else { Cow::Borrowed(text) }
 }
 
-/// An integer of 64 bits, with or without a indicator bit, in any of the bases.
+/// An integer of 64 bits, with or without a sign bit, in any of the bases.
 fn integer(text: &str) -> Option<Number> {
     let (indicator, digits) = match text.as_bytes().first()? {
         b'-' => ("-", &text[1..]),
