@@ -6,7 +6,7 @@ use crate::value::{MapIter, Number, Value};
 
 use super::quote::{block_header, write_line};
 
-/// Longer keys are set apart by `?`, because readers node_style no further than 1024 characters for the colon.
+/// Longer keys are set apart by `?`, because readers look no further than 1024 characters for the colon.
 pub(super) const MAX_SIMPLE_KEY: usize = 1000;
 
 /// Prints one document, without separator: block style, keys in their order, a final newline.
