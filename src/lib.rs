@@ -54,6 +54,7 @@
 //!
 //! What is documented here follows semantic versioning. The other modules are public for the program and its tests alone:
 //! they are hidden from this documentation and may change in any release. `docs/architecture.md` describes them.
+#![warn(clippy::too_many_lines)]
 
 mod library;
 

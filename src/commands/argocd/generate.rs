@@ -311,7 +311,7 @@ impl<'a> Run<'a> {
         };
         let evaluator = session.evaluator(world);
         evaluate_all(chunks(manifests.documents()), &evaluator, printed, collect, |error| {
-            errors.push(error)
+            errors.push(error);
         })?;
         for error in &errors {
             // Without the excerpt, which may be of a Secret: all users of the application see the message.

@@ -24,6 +24,12 @@ struct Around<'a> {
 }
 
 impl<'a> Editor<'a> {
+    /// The anchor of a node with a space before it; empty without one.
+    fn anchor_text(&self, node: &Node) -> String {
+        let name = self.anchor_name(node).filter(|_| node.anchored && !node.tagged);
+        name.map_or_else(String::new, |name| format!(" &{name}"))
+    }
+
     /// Writes an entry with another value, from an offset.
     pub(super) fn replace(
         &mut self,
@@ -40,13 +46,7 @@ impl<'a> Editor<'a> {
         let indicator = self.indicator_end(entry)?;
         let Around { comment, between, rest } = self.around(entry, indicator, after)?;
         self.copy(from..indicator);
-        let mut anchor = String::new();
-        if node.anchored
-            && !node.tagged
-            && let Some(name) = self.anchor_name(node)
-        {
-            anchor = format!(" &{name}");
-        }
+        let anchor = self.anchor_text(node);
         let newline = formatting.newline;
         let old_column = if node.style == Style::BlockScalar { self.block_column(node) } else { None };
         let in_brackets = is_bracketed(self.text, node) && !node.is_leaf;

@@ -63,9 +63,10 @@ fn selected(matching: &str) -> Work {
     objects.push(value(DEPLOYMENT));
     let kinds: Vec<_> = objects.iter().map(|object| GroupVersionKind::of(object).expect("a kind")).collect();
     Work::new(move || {
+        let rules = &policy.as_classic().expect("a classic policy").rules;
         let candidates =
             objects.iter().zip(&kinds).map(|(object, kind)| Candidate::new(object, kind, Operation::Create));
-        let hits = candidates.filter(|candidate| policy.concerns(&[0], candidate)).count();
+        let hits = candidates.filter(|candidate| rules.iter().any(|rule| rule.selects(candidate))).count();
         assert!(hits > 0);
         hits
     })

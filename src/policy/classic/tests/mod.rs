@@ -21,7 +21,7 @@ fn policy(spec: &str) -> Value {
 const MATCH: &str = "match: {any: [{resources: {kinds: [ConfigMap]}}]}";
 const PATCH: &str = "mutate: {patchStrategicMerge: {data: {a: b}}}";
 
-/// A cluster policy with one rule `r` for ConfigMaps, with these further fields.
+/// A cluster policy with one rule `r` for `ConfigMap`s, with these further fields.
 fn with_rule(fields: &str) -> Value {
     policy(&format!("rules: [{{name: r, {MATCH}, {fields}}}]"))
 }
