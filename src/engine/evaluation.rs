@@ -122,7 +122,9 @@ impl Evaluation<'_> {
     #[inline]
     pub(super) fn operation(&self, policy: &str) -> Operation {
         let settings = &self.engine.settings;
-        let operation = settings.operation.or_else(|| settings.values.operation(policy, self.name()));
+        let assigned = || settings.values.operation(policy, self.name());
+        let operation =
+            settings.operation.or_else(|| if settings.values.is_empty() { None } else { assigned() });
         operation.unwrap_or(if self.old.is_some() { Operation::Update } else { Operation::Create })
     }
 

@@ -13,6 +13,10 @@ use super::fixed_label;
 use super::targets::Targets;
 
 /// Runs a policy on an object. `number` is that of the policy, if the index skipped policies before it.
+///
+/// A family decides by [`Evaluation::operation`] and [`Evaluation::candidate`], changes nothing on DELETE, returns no
+/// object after a failed rule, tells the taint tracker of values that it derives from Secrets, and in a trace also reports
+/// rules that do not match.
 pub(super) fn run(
     evaluation: &Evaluation<'_>,
     policy: &Policy,

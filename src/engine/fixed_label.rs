@@ -1,6 +1,6 @@
 //! The smallest family of policies at work, and tests that it runs beside classic policies.
 
-use crate::policy::{FixedLabelPolicy, PolicyFamily as _};
+use crate::policy::{FixedLabelPolicy, Operation, PolicyFamily as _};
 use crate::report::{Outcome, PolicyReport, RuleReport};
 use crate::semantics::DivergenceSet;
 use crate::value::{Text, Value};
@@ -13,7 +13,8 @@ pub(super) fn run(
     object: &Value,
 ) -> Option<PolicyRun> {
     let name = &policy.meta().name;
-    if !policy.selects(&evaluation.candidate(object, Some(evaluation.operation(name)))) {
+    let operation = evaluation.operation(name);
+    if operation == Operation::Delete || !policy.selects(&evaluation.candidate(object, Some(operation))) {
         return None;
     }
     let mut after = object.clone();

@@ -154,6 +154,7 @@ impl Values {
     }
 
     /// Whether there are no assignments.
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.global.is_empty() && self.policies.is_empty() && self.set.is_empty()
     }
@@ -196,9 +197,6 @@ impl Values {
 
     /// The operation of the request, for a policy and an object's name.
     pub(super) fn operation(&self, policy: &str, object: &str) -> Option<Operation> {
-        if self.is_empty() {
-            return None;
-        }
         let values = self.of(policy, object).filter(|(name, _)| name.is(&["request", "operation"]));
         values.last().and_then(|(_, value)| Operation::parse(value.as_str()?))
     }

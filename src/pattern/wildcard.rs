@@ -28,7 +28,6 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-#[inline]
 fn matches_wildcards(pattern: &str, text: &str) -> bool {
     // Up to the first wildcard both must be equal.
     let is_same = |(expected, found): &(&u8, &u8)| expected == found && !matches!(expected, b'*' | b'?');

@@ -4,6 +4,7 @@ use crate::pattern::nearest;
 use crate::semantics::Dialect;
 use crate::value::{GroupVersionKind, Text, Value};
 
+use super::error::in_document_order;
 use super::{Policy, PolicyError, classic};
 
 /// The documents of a family.
@@ -98,7 +99,10 @@ pub fn kind_of(document: &Value) -> DocumentKind {
 pub fn parse(document: &Value, dialect: impl Into<Dialect>) -> Result<Policy, Vec<PolicyError>> {
     let kind = GroupVersionKind::of(document);
     let family = kind.as_ref().and_then(family_of).unwrap_or(&CLASSIC);
-    (family.parse)(document, dialect.into())
+    (family.parse)(document, dialect.into()).map_err(|mut errors| {
+        in_document_order(document, &mut errors);
+        errors
+    })
 }
 
 fn family_of(kind: &GroupVersionKind) -> Option<&'static Documents> {

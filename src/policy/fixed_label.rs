@@ -1,5 +1,6 @@
 //! The smallest family of policies, for tests: each sets one label on the objects of one resource.
 
+use crate::decode::Decoder;
 use crate::resources::plural;
 use crate::semantics::Dialect;
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
@@ -20,13 +21,27 @@ pub struct FixedLabelPolicy {
 
 /// Reads a policy: `metadata.name`, `spec.resource` and `spec.value`.
 pub(super) fn parse(document: &Value, _dialect: Dialect) -> Result<Policy, Vec<PolicyError>> {
-    let text = |parent: &str, name: &str| {
-        let found = document.path(&[parent, name]).and_then(Value::as_text).cloned();
-        found.ok_or_else(|| vec![PolicyError::new(Pointer::ROOT.key(parent).key(name), "expected a string")])
-    };
-    let meta = Meta::new("FixedLabelPolicy", text("metadata", "name")?);
-    let (resource, value) = (text("spec", "resource")?, text("spec", "value")?);
-    Ok(Policy::FixedLabel(FixedLabelPolicy { meta, resource, value }))
+    let mut decoder = Decoder::default();
+    let unknown = |name: &str| format!("unknown field `{name}`");
+    decoder.fields(document, &Pointer::ROOT, &["apiVersion", "kind", "metadata", "spec"], unknown);
+    if document.get("apiVersion") != Some(&"test.kyv/v1".into()) {
+        decoder.error(&Pointer::ROOT.key("apiVersion"), "expected `test.kyv/v1`");
+    }
+    let [metadata, spec] = ["metadata", "spec"].map(|name| {
+        let member = decoder.member(document, &Pointer::ROOT, name);
+        member.unwrap_or((Pointer::ROOT.key(name), &Value::Null))
+    });
+    if !spec.1.is_null() {
+        decoder.fields(spec.1, &spec.0, &["resource", "value"], unknown);
+    }
+    let name = decoder.required_text(metadata.1, &metadata.0, "name").cloned().unwrap_or_default();
+    let resource = decoder.required_text(spec.1, &spec.0, "resource").cloned().unwrap_or_default();
+    let value = decoder.required_text(spec.1, &spec.0, "value").cloned().unwrap_or_default();
+    let meta = Meta::new("FixedLabelPolicy", name);
+    let policy = decoder.finish(FixedLabelPolicy { meta, resource, value }).map(Policy::FixedLabel);
+    policy.map_err(|errors| {
+        errors.into_iter().map(|error| PolicyError::new(error.pointer, error.message)).collect()
+    })
 }
 
 impl FixedLabelPolicy {
@@ -71,10 +86,15 @@ mod tests {
         let found = |kind, resource| set.of_kind(kind, resource).all().count();
         assert_eq!((found("ConfigMap", "configmaps"), found("Secret", "secrets")), (1, 0));
         assert!(set.policies()[0].as_classic().is_none());
-        let faulty = Value::from_json(
-            r#"{"apiVersion":"test.kyv/v1","kind":"FixedLabelPolicy","metadata":{"name":"a"}}"#,
-        );
-        let errors = parse(&faulty.unwrap(), Semantics::Documented).unwrap_err();
-        assert_eq!(errors[0].to_string(), "spec.resource: expected a string");
+        let faulty = r#"{"apiVersion":"test.kyv/v2","kind":"FixedLabelPolicy","metadata":{"name":"a"},
+            "spec":{"resource":"pods","label":"x"}}"#;
+        let errors = parse(&Value::from_json(faulty).unwrap(), Semantics::Documented).unwrap_err();
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let expected = [
+            "apiVersion: expected `test.kyv/v1`",
+            "spec: value is missing",
+            "spec.label: unknown field `label`",
+        ];
+        assert_eq!(errors, expected);
     }
 }

@@ -77,7 +77,8 @@ impl PolicySet {
 
     /// The policies that may concern objects of a kind; `resource` is its plural, empty if not known.
     pub fn of_kind(&self, kind: &str, resource: &str) -> Candidates<'_> {
-        let indexes = [self.by_kind.get(kind), self.by_resource.get(resource), Some(&self.any)];
+        let by_resource = if resource.is_empty() { None } else { self.by_resource.get(resource) };
+        let indexes = [self.by_kind.get(kind), by_resource, Some(&self.any)];
         Candidates { policies: &self.policies, indexes }
     }
 }

@@ -1,11 +1,11 @@
-//! The rooms and the doors between them: the DAG of the architecture page, checked.
+//! Which module may use which, as the architecture page says.
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::source_tree::src;
 
-/// Room, rooms it may use, whether it may touch the outside.
-const ROOMS: &[(&str, &[&str], bool)] = &[
+/// Module, modules it may use, whether it may use files, processes, the environment or the network.
+const MODULES: &[(&str, &[&str], bool)] = &[
     ("value", &[], false),
     ("resources", &["value"], false),
     ("secrets", &["value"], false),
@@ -18,7 +18,7 @@ const ROOMS: &[(&str, &[&str], bool)] = &[
     ("patch", &["semantics", "pattern", "yaml", "value"], false),
     (
         "policy",
-        &["resources", "semantics", "jmespath", "patch", "variables", "pattern", "yaml", "value"],
+        &["decode", "resources", "semantics", "jmespath", "patch", "variables", "pattern", "yaml", "value"],
         false,
     ),
     ("report", &["secrets", "semantics", "value"], false),
@@ -83,26 +83,26 @@ const OUTSIDE: &[&str] = &["std::fs", "std::env", "std::net", "std::process", "t
 #[test]
 fn modules_use_only_the_modules_below_them() {
     let src = src();
-    let is_room = |name: &str| ROOMS.iter().any(|room| room.0 == name);
+    let is_module = |name: &str| MODULES.iter().any(|module| module.0 == name);
     let mut faults = Vec::new();
-    for (room, below, outside) in ROOMS {
-        for file in rust_files(&src.join(room)) {
+    for (module, below, outside) in MODULES {
+        for file in rust_files(&src.join(module)) {
             let top = file.ends_with("mod.rs") || file.parent() == Some(src.as_path());
             for (index, line) in fs::read_to_string(&file).unwrap().lines().enumerate() {
                 let code = line.split("//").next().unwrap_or_default();
                 let mut fault = |text: String| {
-                    faults.push(format!("{}:{}: `{room}` {text}", file.display(), index + 1));
+                    faults.push(format!("{}:{}: `{module}` {text}", file.display(), index + 1));
                 };
                 for used in names_after(code, "crate::") {
                     if used.is_empty() {
-                        fault("writes `crate::{…}`: one `use crate::<room>` per room".into());
-                    } else if used != *room && !below.contains(&used) {
+                        fault("writes `crate::{…}`: one `use crate::<module>` per module".into());
+                    } else if used != *module && !below.contains(&used) {
                         fault(format!("may not use `{used}`"));
                     }
                 }
-                let by_super = top && names_after(code, "super::").any(is_room);
+                let by_super = top && names_after(code, "super::").any(is_module);
                 if by_super || code.contains("super::super::") {
-                    fault("leaves by `super`: write `crate::<room>`".into());
+                    fault("leaves by `super`: write `crate::<module>`".into());
                 }
                 if let Some(word) = OUTSIDE.iter().find(|word| !outside && code.contains(**word)) {
                     fault(format!("may not touch `{word}`"));
@@ -112,8 +112,8 @@ fn modules_use_only_the_modules_below_them() {
     }
     for entry in fs::read_dir(&src).unwrap() {
         let name = entry.unwrap().path().file_stem().unwrap().display().to_string();
-        if !is_room(&name) && name != "lib" && name != "main" {
-            faults.push(format!("`{name}` is in src/ but not in ROOMS"));
+        if !is_module(&name) && name != "lib" && name != "main" {
+            faults.push(format!("`{name}` is in src/ but not in MODULES"));
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -125,10 +125,10 @@ fn names_after<'a>(code: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a s
     code.split(prefix).skip(1).map(move |rest| rest.split(|c| !word(c)).next().unwrap_or(rest))
 }
 
-/// The files of a room, whether it is a folder or still one file.
-pub(crate) fn rust_files(room: &Path) -> Vec<PathBuf> {
-    let mut files = vec![room.with_extension("rs")];
-    let mut folders = vec![room.to_owned()];
+/// The files of a module, whether it is a folder or still one file.
+pub(crate) fn rust_files(module: &Path) -> Vec<PathBuf> {
+    let mut files = vec![module.with_extension("rs")];
+    let mut folders = vec![module.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();

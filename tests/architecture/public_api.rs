@@ -62,8 +62,8 @@ fn item(tree: &SourceTree, name: &str) -> String {
     let [module] = definers[..] else { panic!("{name} is defined in {} places", definers.len()) };
     let found = tree.modules[module].items.iter().find_map(|item| described(item, name));
     let mut lines = found.unwrap_or_else(|| panic!("{name} is neither a struct nor an enum"));
-    let room = tree.modules[module].file.components().next();
-    let of_room = tree.modules.iter().filter(|module| module.file.components().next() == room);
+    let folder = tree.modules[module].file.components().next();
+    let of_room = tree.modules.iter().filter(|module| module.file.components().next() == folder);
     let mut of_impls = Vec::new();
     for item in of_room.flat_map(|module| &module.items) {
         if let Item::Impl(item) = item

@@ -121,7 +121,9 @@ fn prematch(
 ) -> Prematch {
     let settings = &evaluation.engine.settings;
     let operation = evaluation.operation(&policy.meta.name);
-    let has_values = || settings.values.of(&policy.meta.name, evaluation.name()).next().is_some();
+    let values = &settings.values;
+    let has_values =
+        || !values.is_empty() && values.of(&policy.meta.name, evaluation.name()).next().is_some();
     if settings.trace
         || operation == Operation::Delete
         || policy.controller_only(parts).next().is_some()
