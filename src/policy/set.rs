@@ -76,6 +76,7 @@ impl PolicySet {
     }
 
     /// The policies that may concern objects of a kind; `resource` is its plural, empty if not known.
+    #[inline]
     pub fn of_kind(&self, kind: &str, resource: &str) -> Candidates<'_> {
         let by_resource = if resource.is_empty() { None } else { self.by_resource.get(resource) };
         let indexes = [self.by_kind.get(kind), by_resource, Some(&self.any)];

@@ -83,9 +83,19 @@ impl std::fmt::Display for UndecidedException {
 }
 
 impl ObjectReport {
-    /// The report of an object that no policy matches.
+    /// The report of an object that no policy matches: most objects, so each field is written once.
     pub fn untouched(object: Value) -> Self {
-        Self { object: ObjectRef::of(&object), before: object.clone(), after: object, ..Self::default() }
+        Self {
+            object: ObjectRef::of(&object),
+            before: object.clone(),
+            after: object,
+            policies: Vec::new(),
+            unknown: MissingInputs::default(),
+            filter: None,
+            secrets: Secrets::default(),
+            shows_secrets: false,
+            server_dry_run: None,
+        }
     }
 
     /// Whether the object changed.

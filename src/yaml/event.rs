@@ -87,6 +87,7 @@ impl<'a> Scalar<'a> {
     }
 
     /// Its value by the rules of YAML 1.1.
+    #[inline]
     pub(super) fn resolve(self) -> Result<Resolved<'a>, ErrorKind> {
         if self.tag.is_some() {
             let tag = self.yaml_tag().map(Cow::into_owned);
