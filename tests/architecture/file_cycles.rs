@@ -1,4 +1,4 @@
-//! No circle of files inside a room: two files that use each other, straight or by way of others, are one file in two
+//! No circle of files inside a module of the crate: two files that use each other, straight or by way of others, are one file in two
 //! places. A parent module and what is below it may use each other.
 //!
 //! A file uses another one where a path in its code leads to an item that is defined there, however often it was
@@ -13,9 +13,6 @@ use syn::{Attribute, ImplItem, Item, Macro, UseName, UseRename, UseTree};
 
 use crate::source_tree::{SourceTree, attributes, is_for_tests, is_visible};
 
-/// Circles that are known, each with all its files. None may be added; one that is broken has to go from here.
-const KNOWN: &[&[&str]] = &[];
-
 /// For each file the files that it uses, with what it uses of them.
 type Graph = BTreeMap<PathBuf, BTreeMap<PathBuf, BTreeSet<String>>>;
 
@@ -24,20 +21,10 @@ fn no_circular_uses_between_files() {
     let mut graph = graph(&SourceTree::read("lib.rs"));
     graph.extend(self::graph(&SourceTree::read("main.rs")));
     let circles = circles(&graph);
-    let known: Vec<BTreeSet<&Path>> =
-        KNOWN.iter().map(|files| files.iter().map(Path::new).collect()).collect();
-    let mut faults = Vec::new();
-    for circle in &circles {
-        let is_known = |known: &BTreeSet<&Path>| circle.iter().all(|file| known.contains(file.as_path()));
-        if !known.iter().any(is_known) {
-            faults.push(format!("a circle of {} files:\n{}", circle.len(), shown(circle, &graph)));
-        }
-    }
-    for file in known.iter().flatten() {
-        if !circles.iter().any(|circle| circle.contains(*file)) {
-            faults.push(format!("{} is in no circle any more: delete it from KNOWN", file.display()));
-        }
-    }
+    let faults: Vec<String> = circles
+        .iter()
+        .map(|circle| format!("a circle of {} files:\n{}", circle.len(), shown(circle, &graph)))
+        .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
@@ -52,7 +39,7 @@ fn graph(tree: &SourceTree) -> Graph {
         for path in uses.paths {
             for definer in tree.definers(index, &path) {
                 let other = &tree.modules[definer].file;
-                if room(other) == room(&module.file) && !is_family(other, &module.file) {
+                if top_module(other) == top_module(&module.file) && !is_family(other, &module.file) {
                     file.entry(other.clone()).or_default().insert(shown_path(&path));
                 }
             }
@@ -68,7 +55,7 @@ fn shown_path(path: &[String]) -> String {
 }
 
 /// The first part of a path: a folder of `src`, or a file in it.
-fn room(file: &Path) -> PathBuf {
+fn top_module(file: &Path) -> PathBuf {
     file.components().next().map(|first| Path::new(&first).with_extension("")).unwrap_or_default()
 }
 

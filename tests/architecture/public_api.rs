@@ -63,9 +63,9 @@ fn item(tree: &SourceTree, name: &str) -> String {
     let found = tree.modules[module].items.iter().find_map(|item| described(item, name));
     let mut lines = found.unwrap_or_else(|| panic!("{name} is neither a struct nor an enum"));
     let folder = tree.modules[module].file.components().next();
-    let of_room = tree.modules.iter().filter(|module| module.file.components().next() == folder);
+    let of_folder = tree.modules.iter().filter(|module| module.file.components().next() == folder);
     let mut of_impls = Vec::new();
-    for item in of_room.flat_map(|module| &module.items) {
+    for item in of_folder.flat_map(|module| &module.items) {
         if let Item::Impl(item) = item
             && is_of(&item.self_ty, name)
         {
