@@ -143,11 +143,11 @@ fn full_disk_leaves_files_unchanged() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut complaint = String::new();
-    run.stderr.take().unwrap().read_to_string(&mut complaint).unwrap();
-    assert_eq!(run.wait().unwrap().code(), Some(2), "{complaint}");
-    assert!(complaint.contains("in/1.yaml: ") && complaint.contains("File too large"), "{complaint}");
-    assert!(complaint.contains("in/0.yaml: 1 object changed"), "{complaint}");
+    let mut message = String::new();
+    run.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(2), "{message}");
+    assert!(message.contains("in/1.yaml: ") && message.contains("File too large"), "{message}");
+    assert!(message.contains("in/0.yaml: 1 object changed"), "{message}");
     assert_eq!(files.edited(), 1);
     assert_eq!(files.left_behind(), Vec::<PathBuf>::new());
 }

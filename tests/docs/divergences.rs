@@ -105,7 +105,7 @@ struct Page {
     blocks: BTreeMap<String, String>,
 }
 
-/// What became of the objects of a page.
+/// The outcomes of the objects of a page.
 #[derive(Default)]
 struct Run {
     /// The objects, then the targets that changed.

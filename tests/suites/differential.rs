@@ -133,7 +133,7 @@ fn beyond(policy: &Value) -> Option<&'static str> {
     if some(&["mutate", "targets"]) {
         Some("policies with targets")
     } else if some(&["mutate", "overlay"]) || some(&["mutate", "patches"]) {
-        Some("policies of the early syntax")
+        Some("policies in legacy syntax")
     } else if !some(&["mutate"]) {
         Some("policies that mutate nothing")
     } else {
@@ -172,7 +172,7 @@ fn write(file: &Path, documents: &[Value]) {
     fs::write(file, text).unwrap();
 }
 
-/// What became of one object.
+/// The outcome of one object.
 struct Outcome {
     object: Value,
     /// A rule could not be evaluated, and why.

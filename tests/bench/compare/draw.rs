@@ -1,6 +1,6 @@
-//! Chance that is the same in every run.
+//! Random numbers that are the same in every run.
 
-/// Where the chance of all objects starts from.
+/// The seed of all objects.
 const SEED: u64 = 0x6b79_7620_6265_6e63;
 
 /// A source of numbers: `SplitMix64`, which needs no library and is the same everywhere.

@@ -94,7 +94,7 @@ fn write(bench: &Bench, report: &str) -> Result<(), String> {
         .map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-/// A line for whoever waits.
+/// A line of progress.
 fn say(line: &str) {
     drop(io::stderr().write_all(format!("{line}\n").as_bytes()));
 }

@@ -134,7 +134,7 @@ fn prepare<'a>(rest: &Rest, case: &'a Case, namespaces: &[Value]) -> Prepared<'a
     let question = MutateCall { case, update: old.iter().any(Option::is_some), namespaces };
     let (ours, refused) = match question.ask(&seen, &stored) {
         Ok(ours) => (ours, None),
-        Err(complaint) => (vec![MutateOutcome::Failed(complaint.clone()); seen.len()], Some(complaint)),
+        Err(message) => (vec![MutateOutcome::Failed(message.clone()); seen.len()], Some(message)),
     };
     let mut objects = Vec::new();
     for (index, raw) in inputs.iter().enumerate() {

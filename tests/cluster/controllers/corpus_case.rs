@@ -100,7 +100,7 @@ impl Case {
     pub(crate) fn out_of_reach(&self) -> Option<&'static str> {
         let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
         if options.contains(&"--legacy") {
-            return Some("early syntax");
+            return Some("legacy syntax");
         }
         if !matches!(&options[..], [] | ["--operation", "CREATE" | "UPDATE"]) {
             return Some("arguments that only our program takes");

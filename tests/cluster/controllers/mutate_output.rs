@@ -143,7 +143,7 @@ pub(crate) fn failures(stderr: &str) -> Vec<String> {
 
 /// What is said of policies that are refused, by us or as we say by a cluster.
 fn refused(output: &Output) -> Option<String> {
-    let complaint = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     let taken = matches!(output.status.code(), Some(0 | 3));
-    (!taken || complaint.contains("a cluster refuses this policy")).then(|| complaint.into_owned())
+    (!taken || message.contains("a cluster refuses this policy")).then(|| message.into_owned())
 }

@@ -63,8 +63,8 @@ fn impact_flags_match_the_api_server() {
         if !are_all {
             sample(&mut changes);
         }
-        for complaint in judge(&rest, &stored, &changes, &mut counts) {
-            wrong.push(format!("{label}: {complaint}"));
+        for message in judge(&rest, &stored, &changes, &mut counts) {
+            wrong.push(format!("{label}: {message}"));
         }
     }
     println!("{counts:?}");

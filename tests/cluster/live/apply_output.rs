@@ -145,7 +145,7 @@ spec:
 ";
 
 /// A server with the objects, each with the server's defaults and its managed fields, some with a status. Odd ones are
-/// stored by server-side apply, the others by whoever `kubectl create` is.
+/// stored by server-side apply, the others by `kubectl create`.
 fn stored() -> ApiServer {
     let server = server_with_objects();
     server.kubectl_ok(&["apply", "-f", "-"], super::manifests::CRD);

@@ -148,7 +148,7 @@ fn status(code: u16, reason: &str, message: &str) -> StubResponse {
     StubResponse::Body(code, body)
 }
 
-/// The server as it is in good weather: `ConfigMaps` on two pages, one object of each other kind.
+/// The server without faults: `ConfigMaps` on two pages, one object of each other kind.
 fn good(request: &StubRequest) -> StubResponse {
     StubResponse::Body(
         200,

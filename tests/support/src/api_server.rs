@@ -81,8 +81,8 @@ impl ApiServer {
     /// Runs kubectl as the administrator, expects success and returns its stdout.
     pub fn kubectl_ok(&self, arguments: &[&str], stdin: &str) -> String {
         let output = self.kubectl_with(arguments, stdin);
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "kubectl {arguments:?}: {}: {complaint}", output.status);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "kubectl {arguments:?}: {}: {message}", output.status);
         String::from_utf8(output.stdout).expect("kubectl prints text")
     }
 

@@ -189,7 +189,7 @@ fn store(server: &ApiServer, others: &[Value]) -> Objects {
     let namespaces = sample_objects::namespaces();
     send(server, &["create"], namespaces.iter());
     let made = send(server, &["create"], sample_objects::made().iter());
-    assert!(made.complaints.is_empty(), "the server refuses objects: {}", made.complaints);
+    assert!(made.messages.is_empty(), "the server refuses objects: {}", made.messages);
     // Namespaces that only others live in.
     let of_others = others.iter().filter_map(|object| object["metadata"]["namespace"].as_str());
     let of_others: Vec<Value> = of_others
@@ -251,7 +251,7 @@ fn compare(
             faults.push(format!(
                 "{}: {operation} {key}: {}",
                 policy.origin,
-                difference(of(kyverno, by_kyverno).as_ref(), did.as_ref(), answer.complaint(key))
+                difference(of(kyverno, by_kyverno).as_ref(), did.as_ref(), answer.message(key))
             ));
         }
         if of(documented, by_document) != did {
@@ -280,10 +280,10 @@ fn expected(said: &PredictedObjects, defaulted: &Answer, key: &Key, before: &Val
 }
 
 /// The first difference of two responses.
-fn difference(said: Option<&Value>, did: Option<&Value>, complaint: &str) -> String {
+fn difference(said: Option<&Value>, did: Option<&Value>, message: &str) -> String {
     match (said, did) {
         (None, Some(_)) => "we said it is denied, but it was taken".into(),
-        (Some(_), None) => format!("it was denied: {complaint}"),
+        (Some(_), None) => format!("it was denied: {message}"),
         (Some(said), Some(did)) => differing_paths(said, did),
         (None, None) => "both are denied".into(),
     }

@@ -115,13 +115,13 @@ impl PredictedObjects {
                 .expect("the program starts")
         };
         let mutated = run(&["mutate"]);
-        let complaints = String::from_utf8_lossy(&mutated.stderr).into_owned();
+        let messages = String::from_utf8_lossy(&mutated.stderr).into_owned();
         if mutated.status.code() == Some(2) {
-            return Self { refused: Some(complaints), ..Self::default() };
+            return Self { refused: Some(messages), ..Self::default() };
         }
         let all = parse(&mutated.stdout);
         let report = run(&["diff"]);
-        assert!(report.status.code().is_some_and(|code| [0, 1, 3].contains(&code)), "{complaints}");
+        assert!(report.status.code().is_some_and(|code| [0, 1, 3].contains(&code)), "{messages}");
         let report: Value = serde_json::from_slice(&report.stdout).expect("a report");
         let mut said = Self::default();
         for entry in report["objects"].as_array().expect("objects") {

@@ -39,14 +39,14 @@ pub(crate) type Objects = BTreeMap<Key, Value>;
 /// What the cluster answered: an object each where it took them, and everything it complained of.
 pub(crate) struct Answer {
     pub(crate) objects: Objects,
-    pub(crate) complaints: String,
+    pub(crate) messages: String,
 }
 
 impl Answer {
     /// The prediction for an object without a response.
-    pub(crate) fn complaint(&self, key: &Key) -> &str {
-        let named = self.complaints.lines().find(|line| line.contains(&key.name));
-        named.unwrap_or_else(|| self.complaints.lines().next().unwrap_or("nothing was said"))
+    pub(crate) fn message(&self, key: &Key) -> &str {
+        let named = self.messages.lines().find(|line| line.contains(&key.name));
+        named.unwrap_or_else(|| self.messages.lines().next().unwrap_or("nothing was said"))
     }
 }
 
@@ -58,15 +58,12 @@ pub(crate) fn send<'a>(
 ) -> Answer {
     let stream: String = objects.map(|object| format!("{object}\n---\n")).collect();
     if stream.is_empty() {
-        return Answer { objects: Objects::new(), complaints: String::new() };
+        return Answer { objects: Objects::new(), messages: String::new() };
     }
     let mut arguments = verb.to_vec();
     arguments.extend(["--validate=false", "-o", "json", "-f", "-"]);
     let output = server.kubectl_with(&arguments, &stream);
-    Answer {
-        objects: parse(&output.stdout),
-        complaints: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    Answer { objects: parse(&output.stdout), messages: String::from_utf8_lossy(&output.stderr).into_owned() }
 }
 
 /// The objects of some kinds in the cluster.

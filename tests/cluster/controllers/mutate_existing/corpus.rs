@@ -17,7 +17,7 @@ use test_support::rest::{Refusal, Rest};
 /// Fewer would mean that something was not compared at all.
 const MIN_CASES: usize = 30;
 
-/// Differences of which the outcome in a cluster is a matter of chance, or of the number of attempts.
+/// Differences of which the outcome in a cluster is random, or depends on the number of attempts.
 const REPEATED: [&str; 2] = ["KYV-D18", "KYV-D40"];
 
 /// Options that also say how a trigger is sent.

@@ -155,15 +155,15 @@ fn events(rest: &Rest, policy: &str) -> Vec<[String; 4]> {
 }
 
 /// The states that each request went through, each named once.
-fn courses(requests: &[Request]) -> Vec<Vec<String>> {
-    let mut courses: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+fn phases_of(requests: &[Request]) -> Vec<Vec<String>> {
+    let mut phases_of: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for Request { name, state, .. } in requests {
-        let course = courses.entry(name).or_default();
-        if !state.is_empty() && course.last() != Some(state) {
-            course.push(state.clone());
+        let phases = phases_of.entry(name).or_default();
+        if !state.is_empty() && phases.last() != Some(state) {
+            phases.push(state.clone());
         }
     }
-    courses.into_values().collect()
+    phases_of.into_values().collect()
 }
 
 #[test]
@@ -206,8 +206,8 @@ fn succeeds(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
     assert_eq!(label(Some(&did)).as_deref(), Some("bar"), "{did}");
     assert_eq!(kyverno.objects["foobar"]["metadata"]["labels"], did["metadata"]["labels"], "{kyverno:?}");
     assert!(failures(&kyverno.stderr).is_empty(), "{kyverno:?}");
-    let course = ["Pending", "Completed", "deleted"].map(str::to_owned);
-    assert_eq!(courses(&cluster.requests()), [course]);
+    let phases = ["Pending", "Completed", "deleted"].map(str::to_owned);
+    assert_eq!(phases_of(&cluster.requests()), [phases]);
 
     // The documentation promises an annotation and an event on the target; there is none, as predicted.
     let annotation = |object: &Value| {
@@ -432,8 +432,8 @@ fn lacks_rights(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
         assert_eq!(failed.len(), FAILURES, "{requests:?}");
         assert!(failed.iter().all(|request| words == [&*request.message]), "{words:?} {failed:?}");
         assert!(said.stderr.contains("note: KYV-D41 "), "{said:?}");
-        let [course] = &*courses(&requests) else { panic!("one request: {requests:?}") };
-        assert_eq!(course.last().map(String::as_str), Some("deleted"), "{course:?}");
+        let [phases] = &*phases_of(&requests) else { panic!("one request: {requests:?}") };
+        assert_eq!(phases.last().map(String::as_str), Some("deleted"), "{phases:?}");
 
         // The update that was refused is an event; a target that cannot be read is none.
         if verbs == "update" {
