@@ -154,7 +154,7 @@ fn gaps_json(gaps: &MissingData) -> Value {
 }
 
 /// The totals: numbers of objects, what could not be read, the impact with the first objects, and rows for each policy,
-/// kind and namespace. [`tally_rows`] has those for each rule.
+/// kind and namespace. `tally_rows` has those for each rule.
 pub fn tally_json(tally: &Totals, gaps: &MissingData) -> Value {
     let flags = Flag::ALL.into_iter().map(|flag| {
         let first = tally.flags.get(&flag).into_iter().flat_map(|flagged| &flagged.first);
