@@ -4,7 +4,7 @@
 //! manifests, on any number of threads. It needs none of the features `cli` and `cluster`:
 //!
 //! ```toml
-//! kubectl-kyv = { version = "0.1", default-features = false }
+//! kubectl-kyv = { path = "../kubectl-kyv", default-features = false }
 //! ```
 //!
 //! ```

@@ -6,13 +6,14 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 
-use crate::engine::{Engine, InputNames, Settings, Values};
+use crate::engine::{Engine, InputNames, Settings};
 use crate::patch::Schemas;
-use crate::policy::{Operation, Policy, PolicyException, PolicyExceptions, PolicySet, UserInfo};
+use crate::policy::{Operation, Policy, PolicyExceptions, PolicySet, UserInfo};
 use crate::semantics::Semantics;
 use crate::source::{
-    ContextObjectLoader, ContextObjects, CustomKind, ExceptionLoader, Head, Location, OfflineWorld,
-    PolicyLoader, PolicyNote, SourceError, custom_kinds, custom_kinds_in, load_user, load_values, read_text,
+    ContextObjectLoader, ContextObjects, CustomKind, ExceptionLoader, Head, LoadedExceptions, LoadedValues,
+    Location, OfflineWorld, PolicyLoader, PolicyNote, SourceError, custom_kinds, custom_kinds_in, load_user,
+    load_values, read_text,
 };
 use crate::value::{Text, Value};
 use crate::yaml::{Limits, Source};
@@ -163,10 +164,14 @@ impl MutatorBuilder {
         let limits = Limits::default();
         let mut problems = Problems::default();
         let policies = problems.take(self.load_policies(limits));
-        let exceptions = problems.take(self.load_exceptions(limits));
+        let LoadedExceptions { exceptions, left_out, mut notes, .. } =
+            problems.take(self.load_exceptions(limits));
+        notes.extend(left_out);
         let kinds = problems.take(self.load_crds(limits));
         let objects = problems.take(self.load_context_objects(&kinds, limits));
-        let values = problems.take(self.load_values(limits));
+        let LoadedValues { values, notes: of_values } = problems.take(self.load_values(limits));
+        notes.extend(of_values);
+        notes.extend(values.unknown_to(&policies, [].iter()));
         let user = problems.take(self.load_user(limits));
         let mut schemas = Schemas::kubernetes();
         for kind in &kinds {
@@ -199,7 +204,7 @@ impl MutatorBuilder {
             input_names: InputNames::FLAGS,
             ..Settings::default()
         };
-        Ok(Mutator::new(Engine::new(PolicySet::new(policies), settings), world))
+        Ok(Mutator::new(Engine::new(PolicySet::new(policies), settings), world, notes))
     }
 
     fn load_policies(&self, limits: Limits) -> Result<Vec<Policy>, Vec<String>> {
@@ -215,7 +220,7 @@ impl MutatorBuilder {
         if not_evaluated.is_empty() { Ok(loaded.policies) } else { Err(not_evaluated) }
     }
 
-    fn load_exceptions(&self, limits: Limits) -> Result<Vec<PolicyException>, Vec<String>> {
+    fn load_exceptions(&self, limits: Limits) -> Result<LoadedExceptions, Vec<String>> {
         let mut loader = ExceptionLoader::new(self.semantics, limits);
         for input in &self.exceptions {
             match input {
@@ -223,7 +228,7 @@ impl MutatorBuilder {
                 Input::Text { name, text } => loader.text(&source(name, text)),
             }
         }
-        loader.finish().map(|loaded| loaded.exceptions).map_err(|errors| messages(&errors))
+        loader.finish().map_err(|errors| messages(&errors))
     }
 
     fn load_crds(&self, limits: Limits) -> Result<Vec<CustomKind>, Vec<String>> {
@@ -254,9 +259,8 @@ impl MutatorBuilder {
         loader.finish().map_err(|errors| messages(&errors))
     }
 
-    fn load_values(&self, limits: Limits) -> Result<Values, Vec<String>> {
-        let loaded = load_document(self.values.as_ref(), limits, load_values)?;
-        Ok(loaded.map(|loaded| loaded.values).unwrap_or_default())
+    fn load_values(&self, limits: Limits) -> Result<LoadedValues, Vec<String>> {
+        load_document(self.values.as_ref(), limits, load_values).map(Option::unwrap_or_default)
     }
 
     fn load_user(&self, limits: Limits) -> Result<Option<UserInfo>, Vec<String>> {

@@ -14,11 +14,17 @@ use super::{ManifestError, Report};
 pub struct Mutator {
     engine: Engine,
     world: OfflineWorld,
+    notes: Vec<String>,
 }
 
 impl Mutator {
-    pub(super) const fn new(engine: Engine, world: OfflineWorld) -> Self {
-        Self { engine, world }
+    pub(super) const fn new(engine: Engine, world: OfflineWorld, notes: Vec<String>) -> Self {
+        Self { engine, world, notes }
+    }
+
+    /// What in the exceptions and values has no effect, such as values for a policy that does not exist.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Applies the policies to the object of a manifest, as in a request that creates it.

@@ -138,6 +138,22 @@ mutate: {patchStrategicMerge: {metadata: {annotations: {is: '{{ m.data.color }}'
 }
 
 #[test]
+fn inputs_without_effect_are_noted() {
+    let values = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Values\npolicies: [{name: q, resources: [{name: a, values: {x: y1}}]}]\n";
+    let exception =
+        "apiVersion: policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: e, namespace: shop}\n";
+    let mutator = annotating("request.operation")
+        .values(Input::text("v.yaml", values))
+        .exceptions(Input::text("e.yaml", exception))
+        .build()
+        .expect("a policy");
+    for name in ["shop/e", "q"] {
+        assert!(mutator.notes().iter().any(|note| note.contains(name)), "{name}: {:?}", mutator.notes());
+    }
+    assert!(annotating("request.operation").build().expect("a policy").notes().is_empty());
+}
+
+#[test]
 fn labels_of_namespaces_select_objects() {
     let rule =
         "match: {any: [{resources: {kinds: [ConfigMap], namespaceSelector: {matchLabels: {team: a}}}}]}";
