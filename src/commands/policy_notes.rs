@@ -1,15 +1,15 @@
 //! Notes on loaded policies and exceptions.
 
-use crate::policy::{NotEvaluated, Policy};
+use crate::policy::Policy;
 use crate::render::counted;
-use crate::source::{LoadedExceptions, LoadedPolicies, PolicyNote};
+use crate::source::{LoadedExceptions, LoadedPolicies, PolicyNote, not_evaluated};
 
 use super::exit::Exit;
 use super::reporter::{NoteKind, Reporter};
 
 /// Notes on the policies. Unsupported ones are reported as errors at once.
 pub(super) fn policy_notes(loaded: &LoadedPolicies, reporter: &mut Reporter) -> Vec<(NoteKind, String)> {
-    for message in unsupported(loaded) {
+    for message in loaded.unsupported() {
         reporter.error(Exit::Evaluation, &message);
     }
     let mut notes = Vec::new();
@@ -55,31 +55,4 @@ pub(super) fn exception_notes(
     let omissions = loaded.misses(policies).into_iter().chain(loaded.left_out.iter().cloned());
     let others = loaded.notes.iter().cloned();
     omissions.map(|text| (NoteKind::Omission, text)).chain(others.map(|text| (NoteKind::Other, text)))
-}
-
-/// Errors about policies whose result is missing in part or whole: unsupported kinds and rules, and policies that a
-/// cluster refuses.
-pub(super) fn unsupported(loaded: &LoadedPolicies) -> Vec<String> {
-    let kinds = loaded.notes.iter().filter_map(|note| match note {
-        PolicyNote::Planned { origin, kind, name } => {
-            Some(format!("{origin}: {kind} {name}: this kind is not evaluated by this version"))
-        }
-        _ => None,
-    });
-    let mut errors: Vec<String> = kinds.collect();
-    for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
-        let spoiling = policy.meta().not_evaluated.iter().filter(|skipped| skipped.why.changes_the_result());
-        errors.extend(spoiling.map(|skipped| not_evaluated(policy, origin, skipped)));
-        errors.extend(policy.meta().refused.iter().map(|error| {
-            let difference = error.divergence.map_or_else(String::new, |number| format!(" ({number})"));
-            format!("{origin}: {}: {error}{difference}", policy.full_name())
-        }));
-    }
-    errors
-}
-
-fn not_evaluated(policy: &Policy, origin: &str, skipped: &NotEvaluated) -> String {
-    let name = policy.full_name();
-    let rule = skipped.rule.as_ref().map_or_else(String::new, |rule| format!("/{rule}"));
-    format!("{origin}: {name}{rule}: not evaluated: {}", skipped.why)
 }

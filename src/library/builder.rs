@@ -12,8 +12,8 @@ use crate::policy::{Operation, Policy, PolicyExceptions, PolicySet, UserInfo};
 use crate::semantics::Semantics;
 use crate::source::{
     ContextObjectLoader, ContextObjects, CustomKind, ExceptionLoader, Head, LoadedExceptions, LoadedValues,
-    Location, OfflineWorld, PolicyLoader, PolicyNote, SourceError, custom_kinds, custom_kinds_in, load_user,
-    load_values, read_text,
+    Location, OfflineWorld, PolicyLoader, SourceError, custom_kinds, custom_kinds_in, load_user, load_values,
+    read_text,
 };
 use crate::value::{Text, Value};
 use crate::yaml::{Limits, Source};
@@ -158,15 +158,16 @@ impl MutatorBuilder {
     ///
     /// # Errors
     ///
-    /// Every input that cannot be read, everything that is wrong with a document, and policies of kinds that are not
-    /// evaluated.
+    /// Every input that cannot be read, everything that is wrong with a document, and policies and rules whose changes
+    /// would be missing because they are not evaluated.
     pub fn build(self) -> Result<Mutator, LoadError> {
         let limits = Limits::default();
         let mut problems = Problems::default();
         let policies = problems.take(self.load_policies(limits));
-        let LoadedExceptions { exceptions, left_out, mut notes, .. } =
-            problems.take(self.load_exceptions(limits));
-        notes.extend(left_out);
+        let loaded = problems.take(self.load_exceptions(limits));
+        let misses = loaded.misses(&policies);
+        let LoadedExceptions { exceptions, left_out, mut notes, .. } = loaded;
+        notes.extend(misses.into_iter().chain(left_out));
         let kinds = problems.take(self.load_crds(limits));
         let objects = problems.take(self.load_context_objects(&kinds, limits));
         let LoadedValues { values, notes: of_values } = problems.take(self.load_values(limits));
@@ -216,8 +217,8 @@ impl MutatorBuilder {
             }
         }
         let loaded = loader.finish("policies").map_err(|refused| messages(&refused.errors))?;
-        let not_evaluated: Vec<String> = loaded.notes.iter().filter_map(not_evaluated).collect();
-        if not_evaluated.is_empty() { Ok(loaded.policies) } else { Err(not_evaluated) }
+        let unsupported = loaded.unsupported();
+        if unsupported.is_empty() { Ok(loaded.policies) } else { Err(unsupported) }
     }
 
     fn load_exceptions(&self, limits: Limits) -> Result<LoadedExceptions, Vec<String>> {
@@ -300,16 +301,6 @@ impl Problems {
 
 fn messages(errors: &[SourceError]) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
-}
-
-/// The message about a policy that would have to be evaluated and is not.
-fn not_evaluated(note: &PolicyNote) -> Option<String> {
-    match note {
-        PolicyNote::Planned { origin, kind, name } => {
-            Some(format!("{origin}: {kind} {name} is not evaluated yet"))
-        }
-        _ => None,
-    }
 }
 
 fn source(name: &str, text: &str) -> Arc<Source> {

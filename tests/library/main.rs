@@ -60,7 +60,7 @@ fn all_problems_of_the_inputs_are_listed_with_their_places() {
 fn policies_that_are_not_evaluated_are_errors() {
     let text = "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: m}\nspec: {}\n";
     let error = Mutator::builder().policies(Input::text("m.yaml", text)).build().unwrap_err();
-    assert_eq!(error.problems(), ["m.yaml:1: MutatingPolicy m is not evaluated yet"]);
+    assert_eq!(error.problems(), ["m.yaml:1: MutatingPolicy m: this kind is not evaluated by this version"]);
     assert_eq!(Mutator::builder().build().unwrap_err().problems(), ["policies: no policy found"]);
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::commands::options::RunOptions;
-use crate::commands::policy_notes::{exception_notes, policy_notes, unsupported};
+use crate::commands::policy_notes::{exception_notes, policy_notes};
 use crate::commands::reporter::{NoteKind, Reporter};
 use crate::engine::{Engine, InputNames, Settings};
 use crate::krm::{FunctionConfig, Mode, PolicyInput, hide, item_errors};
@@ -69,7 +69,7 @@ impl Function {
         let generated = GeneratedObjects::load(&config.manifests, input.config.value, limits);
         let generated = collect(generated, &mut errors);
         if errors.is_empty() {
-            errors.extend(unsupported(&policies).into_iter().map(FunctionError::Unsupported));
+            errors.extend(policies.unsupported().into_iter().map(FunctionError::Unsupported));
         }
         if !errors.is_empty() {
             return Err(errors);
