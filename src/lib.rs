@@ -64,6 +64,8 @@ pub use library::{
 };
 
 #[doc(hidden)]
+pub mod admission;
+#[doc(hidden)]
 pub mod argocd;
 #[doc(hidden)]
 pub mod decode;

@@ -8,6 +8,7 @@ use crate::source_tree::src;
 const MODULES: &[(&str, &[&str], bool)] = &[
     ("value", &[], false),
     ("resources", &["value"], false),
+    ("admission", &["resources", "value"], false),
     ("secrets", &["value"], false),
     ("semantics", &[], false),
     ("yaml", &["semantics", "value"], false),
@@ -25,6 +26,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
     (
         "engine",
         &[
+            "admission",
             "resources",
             "secrets",
             "semantics",
@@ -47,15 +49,31 @@ const MODULES: &[(&str, &[&str], bool)] = &[
     ("argocd", &["decode", "pattern", "yaml", "value"], false),
     ("krm", &["decode", "secrets", "semantics", "policy", "report", "yaml", "value"], false),
     ("render", &["secrets", "semantics", "report", "yaml", "value"], false),
-    ("source", &["decode", "resources", "secrets", "semantics", "engine", "policy", "yaml", "value"], true),
+    (
+        "source",
+        &["admission", "decode", "resources", "secrets", "semantics", "engine", "policy", "yaml", "value"],
+        true,
+    ),
     (
         "library",
-        &["semantics", "source", "render", "engine", "policy", "patch", "report", "yaml", "value"],
+        &[
+            "admission",
+            "semantics",
+            "source",
+            "render",
+            "engine",
+            "policy",
+            "patch",
+            "report",
+            "yaml",
+            "value",
+        ],
         false,
     ),
     (
         "commands",
         &[
+            "admission",
             "decode",
             "resources",
             "secrets",

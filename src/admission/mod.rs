@@ -1,0 +1,39 @@
+//! The admitted view: an object as an API server passes it to admission webhooks.
+//!
+//! An API server decodes a manifest into the types of its kind, sets defaults and runs its own admission plugins before
+//! policies see the object. Pure: knows types and defaults, no policies and no cluster.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use crate::value::{GroupVersionKind, Pointer, Value};
+
+/// What an API server does to new objects before admission webhooks get them.
+#[derive(Clone, Debug, Default)]
+pub struct Admission {}
+
+/// Why there is no admitted view of an object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotAdmitted {
+    /// The types and defaults of the kind are not known.
+    #[error("the defaults of {0} are not known")]
+    UnknownKind(GroupVersionKind),
+    /// The API server refuses the object.
+    #[error("the API server refuses {at}: {message}")]
+    Refused {
+        /// The path of the error.
+        at: Pointer,
+        /// What was expected there.
+        message: String,
+    },
+}
+
+impl Admission {
+    /// The object of a CREATE request as admission webhooks get it.
+    ///
+    /// # Errors
+    ///
+    /// Kinds without a table, and objects that the API server cannot decode.
+    pub fn view(&self, _object: &Value, kind: &GroupVersionKind) -> Result<Value, NotAdmitted> {
+        Err(NotAdmitted::UnknownKind(kind.clone()))
+    }
+}
