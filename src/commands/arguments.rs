@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
-use crate::engine::DottedName;
+use crate::engine::{DottedName, View};
 use crate::policy::Operation;
 use crate::render::{DiffStyle, Palette};
 use crate::semantics::{Dialect, LegacyMode, Semantics};
@@ -152,7 +152,7 @@ pub(super) struct ValueArguments {
     pub(super) userinfo: Option<PathBuf>,
 }
 
-/// How policies are read.
+/// How policies are read, and what they see.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Evaluation")]
 pub(super) struct DialectArguments {
@@ -163,6 +163,9 @@ pub(super) struct DialectArguments {
     /// --semantics kyverno that stays an error, and the rules run only if native or smp is asked for.
     #[arg(long, value_name = "NAME", value_parser = choice_parser(&LEGACY_MODES), default_value = "doc")]
     legacy: LegacyMode,
+    /// The state of manifests that policies see; live objects are admitted already.
+    #[arg(long, value_name = "NAME", value_parser = choice_parser(&VIEWS), default_value = "admitted")]
+    pub(super) view: View,
 }
 
 impl DialectArguments {
@@ -355,6 +358,7 @@ impl From<RunArguments> for RunOptions {
             operation: request.operation,
             on_policy_update: request.on_policy_update,
             dialect: arguments.dialect.dialect(),
+            view: arguments.dialect.view,
             strict: arguments.strict,
             quiet: arguments.quiet,
             check_idempotent: arguments.check_idempotent,
@@ -388,6 +392,12 @@ impl From<ClusterArguments> for ClusterOptions {
 pub(super) static SEMANTICS: [Choice<Semantics>; 2] = [
     ("documented", "What the documentation says", Semantics::Documented),
     ("kyverno", "What the controllers of Kyverno do", Semantics::Kyverno),
+];
+
+/// The values of `--view`.
+static VIEWS: [Choice<View>; 2] = [
+    ("admitted", "As admission webhooks get them, with the defaults of the API server", View::Admitted),
+    ("written", "As they are written, like the Kyverno CLI", View::Written),
 ];
 
 /// The values of `--legacy`.

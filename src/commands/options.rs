@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use crate::engine::{self, DottedName, Settings};
+use crate::engine::{self, DottedName, Settings, View};
 use crate::policy::Operation;
 use crate::semantics::Dialect;
 use crate::source::cluster::{Connection, Subject};
@@ -45,6 +45,8 @@ pub(super) struct RunOptions {
     /// Whether the run is the one that follows a change of the policies.
     pub(super) on_policy_update: bool,
     pub(super) dialect: Dialect,
+    /// The state in which policies see manifests.
+    pub(super) view: View,
     /// Whether omissions are errors.
     pub(super) strict: bool,
     /// Whether notes and the summary are left out.
@@ -137,6 +139,7 @@ impl RunOptions {
     pub(super) fn settings(&self) -> Settings {
         Settings {
             semantics: self.dialect.semantics,
+            view: self.view,
             operation: self.operation,
             limits: self.evaluation_limits,
             on_policy_update: self.on_policy_update,

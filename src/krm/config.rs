@@ -33,6 +33,8 @@ pub struct FunctionConfig {
     pub semantics: Semantics,
     /// What the early syntax of rules means.
     pub legacy: LegacyMode,
+    /// Whether policies see objects as they are written; else as admission webhooks get them.
+    pub as_written: bool,
     /// What a rule that cannot be evaluated does.
     pub on_error: OnError,
     /// The severity of changes, in [`Mode::Validate`].
@@ -176,6 +178,7 @@ impl<'v> Reader<'v> {
             operation: self.one_of("operation").and_then(Operation::parse),
             semantics: self.word("semantics", &[("kyverno", Semantics::Kyverno)]),
             legacy: self.word("legacy", &LegacyMode::ALL),
+            as_written: self.word("view", &[("written", true)]),
             on_error: self.word("onError", &[("warn", OnError::Warn)]),
             severity: self.word("severity", &SEVERITIES),
         }

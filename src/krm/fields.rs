@@ -1,7 +1,7 @@
 //! The fields of a `Kyv`, which `krm-function/crd.yaml` describes.
 
 /// The fields of `spec`; of a ConfigMap's `data`, too.
-pub(super) const FIELDS: [&str; 13] = [
+pub(super) const FIELDS: [&str; 14] = [
     "mode",
     "policies",
     "policiesFromItems",
@@ -13,6 +13,7 @@ pub(super) const FIELDS: [&str; 13] = [
     "operation",
     "semantics",
     "legacy",
+    "view",
     "onError",
     "severity",
 ];
@@ -25,6 +26,7 @@ pub(super) fn words_of(field: &str) -> &'static [&'static str] {
         "operation" => &["CREATE", "UPDATE", "DELETE", "CONNECT"],
         "semantics" => &["documented", "kyverno"],
         "legacy" => &["doc", "native", "smp"],
+        "view" => &["admitted", "written"],
         "onError" => &["fail", "warn"],
         "severity" => &["error", "warning", "info"],
         _ => &[],

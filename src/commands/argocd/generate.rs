@@ -428,6 +428,7 @@ fn options(
         user_info: arguments.values.userinfo.clone(),
         crds: arguments.crds.clone(),
         dialect: arguments.dialect.dialect(),
+        view: arguments.dialect.view,
         input_limits,
         evaluation_limits,
         quiet: arguments.quiet,

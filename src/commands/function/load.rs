@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::commands::options::RunOptions;
 use crate::commands::policy_notes::{exception_notes, policy_notes};
 use crate::commands::reporter::{NoteKind, Reporter};
-use crate::engine::{Engine, InputNames, Settings};
+use crate::engine::{Engine, InputNames, Settings, View};
 use crate::krm::{FunctionConfig, Mode, PolicyInput, hide, item_errors};
 use crate::patch::Schemas;
 use crate::policy::{PolicyExceptions, PolicySet};
@@ -48,6 +48,7 @@ impl Function {
             .map_err(|errors| errors.into_iter().map(FunctionError::Config).collect::<Vec<_>>())?;
         let options = RunOptions {
             dialect: Dialect { semantics: config.semantics, legacy: config.legacy },
+            view: if config.as_written { View::Written } else { View::Admitted },
             operation: config.operation,
             ..RunOptions::default()
         };

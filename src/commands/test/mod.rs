@@ -57,6 +57,7 @@ const FILE_NAMES: [&str; 2] = ["kyverno-test.yaml", "kyverno-test.yml"];
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 #[command(mut_arg("legacy", |legacy| legacy.help(LEGACY_HELP)))]
+#[command(mut_arg("view", |view| view.default_value("written")))]
 pub(super) struct Arguments {
     /// Directories with suites in or below them, or suites; the current directory by default.
     #[arg(value_name = "DIR")]
@@ -132,6 +133,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     let options = arguments.engine.options();
     let options = RunOptions {
         dialect: arguments.dialect.dialect(),
+        view: arguments.dialect.view,
         // `--strict` is about rows: a note about a suite does not make it fail.
         strict: false,
         quiet: arguments.quiet,
