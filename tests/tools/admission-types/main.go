@@ -60,6 +60,8 @@ func run(arguments []string, stdin io.Reader, stdout io.Writer) error {
 	switch {
 	case len(arguments) == 1 && arguments[0] == "decode":
 		err = decodeLines(bufio.NewReaderSize(stdin, 1<<16), output)
+	case len(arguments) == 1 && arguments[0] == "table":
+		err = writeTable(bufio.NewReader(stdin), output)
 	default:
 		err = errors.New("wants one of table, decode")
 	}
