@@ -4,7 +4,11 @@
 //! policies see the object. Pure: knows types and defaults, no policies and no cluster.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod restore;
+
 use crate::value::{GroupVersionKind, Pointer, Value};
+
+pub use restore::restore;
 
 /// What an API server does to new objects before admission webhooks get them.
 #[derive(Clone, Debug, Default)]

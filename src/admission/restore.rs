@@ -1,0 +1,252 @@
+//! From the admitted view back to the object as written: the changes of policies alone.
+
+use std::collections::BTreeMap;
+
+use crate::value::{Map, Value, aligned};
+
+/// How often values that admission would set otherwise are written out, until the objects are equal.
+const MAX_ROUNDS: usize = 4;
+
+/// The object as written with the changes of policies, which ran on its admitted view.
+///
+/// `admitted` is the view of `written`, `after` the same after the policies. `admit` is the view of an object; `None` if
+/// the API server would refuse it. The view of the result is that of `after`: where a default depends on what policies
+/// changed, its value is written out. What only the API server added and no policy changed is left out.
+pub fn restore(
+    written: &Value,
+    admitted: &Value,
+    after: &Value,
+    admit: impl Fn(&Value) -> Option<Value>,
+) -> Value {
+    if after == admitted {
+        return written.clone();
+    }
+    if written == admitted {
+        return after.clone();
+    }
+    let mut restored = rewritten(Some(written), admitted, after).unwrap_or_else(|| written.clone());
+    let Some(goal) = admit(after) else { return restored };
+    for round in 1..=MAX_ROUNDS {
+        let Some(view) = admit(&restored) else { return restored };
+        if is_same(&view, &goal) {
+            return restored;
+        }
+        let rewrite = if round < MAX_ROUNDS { rewritten } else { replaced };
+        if let Some(next) = rewrite(Some(&restored), &view, &goal) {
+            restored = next;
+        }
+    }
+    restored
+}
+
+/// Writes the changes from `before` to `after` into the written value. `None`: the value is left out.
+fn rewritten(written: Option<&Value>, before: &Value, after: &Value) -> Option<Value> {
+    if after == before {
+        return written.cloned();
+    }
+    match (written, before, after) {
+        (Some(written), ..) if written == before => Some(after.clone()),
+        (_, Value::Object(old), Value::Object(new)) => {
+            rewritten_members(written, old, new, rewritten).map(Value::object)
+        }
+        (_, Value::Array(old), Value::Array(new)) => rewritten_elements(written, old, new).map(Value::array),
+        _ => Some(after.clone()),
+    }
+}
+
+/// The same, with changed lists replaced as a whole.
+fn replaced(written: Option<&Value>, before: &Value, after: &Value) -> Option<Value> {
+    match (before, after) {
+        _ if after == before => written.cloned(),
+        (Value::Object(old), Value::Object(new)) => {
+            rewritten_members(written, old, new, replaced).map(Value::object)
+        }
+        _ => Some(after.clone()),
+    }
+}
+
+fn rewritten_members(
+    written: Option<&Value>,
+    old: &Map,
+    new: &Map,
+    rewrite: fn(Option<&Value>, &Value, &Value) -> Option<Value>,
+) -> Option<Map> {
+    let members = written.and_then(Value::as_object);
+    let mut result = members.cloned().unwrap_or_default();
+    // What the API server dropped is none of the policies' business.
+    result.retain(|key, _| new.contains_key(key) || !old.contains_key(key));
+    for (key, is) in new.iter() {
+        let was = members.and_then(|members| members.get(key));
+        let value = match old.get(key) {
+            Some(old) => rewrite(was, old, is),
+            None => Some(is.clone()),
+        };
+        if let Some(value) = value {
+            result.insert(key.clone(), value);
+        }
+    }
+    (members.is_some() || !result.is_empty()).then_some(result)
+}
+
+fn rewritten_elements(written: Option<&Value>, old: &[Value], new: &[Value]) -> Option<Vec<Value>> {
+    let elements = written.and_then(Value::as_array);
+    // Admission adds elements at the end only.
+    let written_of = |index: usize| elements.and_then(|elements| elements.get(index));
+    let result = new.iter().zip(origins(old, new)).filter_map(|(is, origin)| match origin {
+        Some(index) => rewritten(written_of(index), &old[index], is),
+        None => Some(is.clone()),
+    });
+    let result: Vec<Value> = result.collect();
+    (elements.is_some() || !result.is_empty()).then_some(result)
+}
+
+/// The index of the old element for each element of a new list, moved ones included.
+fn origins(old: &[Value], new: &[Value]) -> Vec<Option<usize>> {
+    let mut origins = aligned(old, new);
+    let mut free: BTreeMap<&str, usize> =
+        old.iter().enumerate().filter_map(|(index, element)| Some((name(element)?, index))).collect();
+    let used: Vec<usize> = origins.iter().copied().flatten().collect();
+    free.retain(|_, index| !used.contains(index));
+    for (origin, element) in origins.iter_mut().zip(new).filter(|(origin, _)| origin.is_none()) {
+        *origin = name(element).and_then(|name| free.remove(name));
+    }
+    origins
+}
+
+fn name(element: &Value) -> Option<&str> {
+    element.get("name").and_then(Value::as_str)
+}
+
+/// Whether two views are equal. The order of tolerations has no meaning: admission appends its own.
+fn is_same(view: &Value, goal: &Value) -> bool {
+    if view == goal {
+        return true;
+    }
+    const TOLERATIONS: [&str; 2] = ["spec", "tolerations"];
+    let lists = [view, goal].map(|object| object.path(&TOLERATIONS).and_then(Value::as_array));
+    let [Some(of_view), Some(of_goal)] = lists else { return false };
+    let is_set = of_view.len() == of_goal.len() && of_view.iter().all(|element| of_goal.contains(element));
+    if !is_set {
+        return false;
+    }
+    let [view, goal] = [view, goal].map(without_tolerations);
+    view == goal
+}
+
+fn without_tolerations(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(spec) = object.as_object_mut().and_then(|members| members.get_mut("spec")) {
+        spec.remove("tolerations");
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Value {
+        Value::from_json(text).unwrap()
+    }
+
+    /// An API server of one kind: `p` is 1 by default, `q` is the value of `p`, `m` has a member `d`, each element of `l` has
+    /// `e`, `s` is a list of 1; zero is not kept, `x` is unknown.
+    fn admit(object: &Value) -> Option<Value> {
+        let mut view = object.clone();
+        let members = view.as_object_mut()?;
+        members.shift_remove("x");
+        members.retain(|_, value| *value != Value::from(0));
+        if let Some(Value::String(_)) = members.get("p") {
+            return None;
+        }
+        let p = members.entry("p".into()).or_insert(Value::from(1)).clone();
+        members.entry("q".into()).or_insert(p);
+        members.entry("s".into()).or_insert(Value::array(vec![Value::from(1)]));
+        let m = members.entry("m".into()).or_insert_with(Value::empty_object);
+        m.as_object_mut()?.entry("d".into()).or_insert(Value::from(true));
+        for element in members.get_mut("l").and_then(Value::as_array_mut).into_iter().flatten() {
+            element.as_object_mut()?.entry("e".into()).or_insert(Value::from(5));
+        }
+        Some(view)
+    }
+
+    #[test]
+    fn only_the_changes_of_policies_are_written() {
+        for (case, written, change, expected) in [
+            ("nothing", r#"{"x":1,"z":0}"#, r#"{}"#, r#"{"x":1,"z":0}"#),
+            ("a new member", r#"{"x":1,"z":0}"#, r#"{"a":2}"#, r#"{"x":1,"z":0,"a":2}"#),
+            ("a dropped zero", r#"{"z":0}"#, r#"{"z":3}"#, r#"{"z":3}"#),
+            ("a default that others follow", r#"{"a":1}"#, r#"{"p":2}"#, r#"{"a":1,"p":2,"q":1}"#),
+            ("below a default", r#"{"a":1}"#, r#"{"m":{"d":true,"n":1}}"#, r#"{"a":1,"m":{"n":1}}"#),
+            ("a default map emptied", r#"{"a":1}"#, r#"{"m":{}}"#, r#"{"a":1}"#),
+            ("a removed member", r#"{"a":1,"x":2}"#, r#"{"a":null}"#, r#"{"x":2}"#),
+            ("a removed default", r#"{"a":1}"#, r#"{"p":null}"#, r#"{"a":1}"#),
+            ("a default list grows", r#"{"a":1}"#, r#"{"s":[1,2]}"#, r#"{"a":1,"s":[1,2]}"#),
+            (
+                "a changed element",
+                r#"{"l":[{"name":"a"},{"name":"b"}]}"#,
+                r#"{"l":[{"name":"a","e":5},{"name":"b","e":6}]}"#,
+                r#"{"l":[{"name":"a"},{"name":"b","e":6}]}"#,
+            ),
+            (
+                "an element before another",
+                r#"{"l":[{"name":"a","v":1}]}"#,
+                r#"{"l":[{"name":"b","v":2},{"name":"a","v":3,"e":5}]}"#,
+                r#"{"l":[{"name":"b","v":2},{"name":"a","v":3}]}"#,
+            ),
+            (
+                "elements in another order",
+                r#"{"l":[{"name":"a"},{"name":"b"},{"name":"c"}]}"#,
+                r#"{"l":[{"name":"c","e":5},{"name":"a","e":5},{"name":"b","e":5}]}"#,
+                r#"{"l":[{"name":"c"},{"name":"a"},{"name":"b"}]}"#,
+            ),
+            ("a value that is refused", r#"{"a":1}"#, r#"{"p":"one"}"#, r#"{"a":1,"p":"one"}"#),
+        ] {
+            let written = json(written);
+            let admitted = admit(&written).unwrap();
+            let mut after = admitted.clone();
+            for (key, value) in json(change).as_object().unwrap().iter() {
+                if value.is_null() {
+                    after.remove(key);
+                } else {
+                    after.insert(key.clone(), value.clone());
+                }
+            }
+            let restored = restore(&written, &admitted, &after, admit);
+            assert_eq!(restored.to_json(), json(expected).to_json(), "{case}");
+            if let (Some(view), Some(goal)) = (admit(&restored), admit(&after)) {
+                assert_eq!(view, goal, "{case}");
+            }
+        }
+    }
+
+    #[test]
+    fn tolerations_of_admission_are_not_written() {
+        let admit = |object: &Value| {
+            let mut view = object.clone();
+            let spec = view.as_object_mut()?.get_mut("spec")?.as_object_mut()?;
+            let list = spec.entry("tolerations".into()).or_insert_with(|| Value::array(Vec::new()));
+            let list = list.as_array_mut()?;
+            if !list.contains(&Value::from("own")) {
+                list.push(Value::from("own"));
+            }
+            Some(view)
+        };
+        for (written, after, expected) in [
+            (
+                r#"{"spec":{}}"#,
+                r#"{"spec":{"tolerations":["own","a"]}}"#,
+                r#"{"spec":{"tolerations":["a"]}}"#,
+            ),
+            (
+                r#"{"spec":{"tolerations":["b"]}}"#,
+                r#"{"spec":{"tolerations":["b","own","a"]}}"#,
+                r#"{"spec":{"tolerations":["b","a"]}}"#,
+            ),
+        ] {
+            let written = json(written);
+            let restored = restore(&written, &admit(&written).unwrap(), &json(after), admit);
+            assert_eq!(restored.to_json(), expected);
+        }
+    }
+}
