@@ -4,15 +4,22 @@
 //! policies see the object. Pure: knows types and defaults, no policies and no cluster.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod crd;
 mod restore;
+
+use std::sync::Arc;
 
 use crate::value::{GroupVersionKind, Pointer, Value};
 
 pub use restore::restore;
 
+use crd::CustomTypes;
+
 /// What an API server does to new objects before admission webhooks get them.
 #[derive(Clone, Debug, Default)]
-pub struct Admission {}
+pub struct Admission {
+    custom: Arc<CustomTypes>,
+}
 
 /// Why there is no admitted view of an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,12 +39,24 @@ pub enum NotAdmitted {
 }
 
 impl Admission {
+    /// With the schemas of these `CustomResourceDefinition` objects.
+    pub fn with_crds<'a>(definitions: impl IntoIterator<Item = &'a Value>) -> Self {
+        let mut custom = CustomTypes::default();
+        definitions.into_iter().for_each(|definition| custom.add(definition));
+        Self { custom: Arc::new(custom) }
+    }
+
     /// The object of a CREATE request as admission webhooks get it.
     ///
     /// # Errors
     ///
     /// Kinds without a table, and objects that the API server cannot decode.
-    pub fn view(&self, _object: &Value, kind: &GroupVersionKind) -> Result<Value, NotAdmitted> {
-        Err(NotAdmitted::UnknownKind(kind.clone()))
+    pub fn view(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, NotAdmitted> {
+        let mut view = object.clone();
+        if self.custom.apply(&mut view, kind) {
+            Ok(view)
+        } else {
+            Err(NotAdmitted::UnknownKind(kind.clone()))
+        }
     }
 }

@@ -75,7 +75,7 @@ fn rewritten_members(
     let mut result = members.cloned().unwrap_or_default();
     // What the API server dropped is none of the policies' business.
     result.retain(|key, _| new.contains_key(key) || !old.contains_key(key));
-    for (key, is) in new.iter() {
+    for (key, is) in new {
         let was = members.and_then(|members| members.get(key));
         let value = match old.get(key) {
             Some(old) => rewrite(was, old, is),

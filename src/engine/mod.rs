@@ -19,10 +19,12 @@ mod placed;
 mod replay;
 mod targets;
 mod values;
+mod views;
 mod world;
 
 use std::fmt;
 
+use crate::admission::Admission;
 use crate::patch::Schemas;
 use crate::policy::{
     Candidates, Operation, Policy, PolicyException, PolicyExceptions, PolicySet, RequestFilters, UserInfo,
@@ -74,6 +76,8 @@ pub struct Settings {
     pub semantics: Semantics,
     /// The state in which policies see manifests.
     pub view: View,
+    /// What the API server does to manifests before policies see them.
+    pub admission: Admission,
     /// Merge keys of lists.
     pub schemas: Schemas,
     /// Values of variables.

@@ -8,7 +8,7 @@ use crate::value::Value;
 use super::evaluation::{Evaluation, Input, PolicyRun, evaluate};
 use super::family;
 use super::targets::{Targets, Triggered};
-use super::{Engine, World};
+use super::{Engine, World, views};
 
 /// Runs the policies that concern an object.
 pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &dyn World) -> ObjectReport {
@@ -27,6 +27,7 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
             policies,
             unknown: evaluation.missing_inputs(),
             filter: evaluation.filter.take(),
+            view: views::report(evaluation),
             ..ObjectReport::default()
         }
     });

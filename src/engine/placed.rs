@@ -1,40 +1,52 @@
-//! Objects with the namespace that they are evaluated in.
+//! Objects in the state in which policies see them.
 
+use crate::admission::{Admission, NotAdmitted, restore};
 use crate::resources::KindScope;
 use crate::value::{GroupVersionKind, Text, Value};
 
-use super::{Engine, World};
+use super::{Engine, View, World};
 
-/// An object as a cluster would store it: with its namespace.
+/// An object as policies see it: with its namespace and, in the admitted view, with the defaults of the API server.
 #[derive(Debug)]
 pub(super) struct Placed {
     pub(super) object: Value,
     pub(super) namespace: Text,
     is_added: bool,
+    /// The admission that set defaults, and the kind.
+    admission: Option<(Admission, GroupVersionKind)>,
+    /// Why there is no admitted view.
+    pub(super) not_admitted: Option<NotAdmitted>,
 }
 
 impl Placed {
-    /// Adds the namespace of the run to an object of a namespaced kind without one.
+    /// The object in the view of the run.
     pub(super) fn new(engine: &Engine, object: &Value, kind: &GroupVersionKind, world: &dyn World) -> Self {
-        let own = object.path(&["metadata", "namespace"]).and_then(Value::as_text);
-        if let Some(namespace) = own.filter(|namespace| !namespace.is_empty()) {
-            return Self { object: object.clone(), namespace: namespace.clone(), is_added: false };
+        let placed = Self::as_written(engine, object, kind, world);
+        // An API server has set defaults already where it has set a uid.
+        if engine.settings.view == View::Written || object.path(&["metadata", "uid"]).is_some() {
+            return placed;
         }
+        let admission = &engine.settings.admission;
+        match admission.view(&placed.object, kind) {
+            Ok(view) => Self { object: view, admission: Some((admission.clone(), kind.clone())), ..placed },
+            Err(error) => Self { not_admitted: Some(error), ..placed },
+        }
+    }
+
+    /// The object with the namespace of the run, if it is of a namespaced kind and has none.
+    pub(super) fn as_written(
+        engine: &Engine,
+        object: &Value,
+        kind: &GroupVersionKind,
+        world: &dyn World,
+    ) -> Self {
+        let namespace = namespace(engine, object, kind, world);
         // A member that is not a valid namespace stays.
         let metadata = object.get("metadata").and_then(Value::as_object);
-        let may_add = metadata.is_some_and(|metadata| !metadata.contains_key("namespace"));
-        if world.resource(kind).scope == KindScope::Cluster {
-            return Self { object: object.clone(), namespace: Text::default(), is_added: false };
-        }
-        let namespace = &engine.settings.namespace;
-        let namespace: Text = if namespace.is_empty() { "default".into() } else { namespace.clone() };
-        let mut placed = object.clone();
-        if may_add
-            && let Some(metadata) = placed.as_object_mut().and_then(|members| members.get_mut("metadata"))
-        {
-            metadata.insert("namespace", Value::String(namespace.clone()));
-        }
-        Self { object: placed, namespace, is_added: may_add }
+        let is_added =
+            !namespace.is_empty() && metadata.is_some_and(|metadata| !metadata.contains_key("namespace"));
+        let object = if is_added { with_namespace(object, &namespace) } else { object.clone() };
+        Self { object, namespace, is_added, admission: None, not_admitted: None }
     }
 
     /// Whether the namespace was added.
@@ -42,10 +54,24 @@ impl Placed {
         self.is_added
     }
 
-    /// The evaluated object without an added namespace.
+    /// The evaluated object with the changes of policies alone.
     pub(super) fn take_back(&self, original: &Value, mut evaluated: Value) -> Value {
         if evaluated == self.object {
             return original.clone();
+        }
+        if let Some((admission, kind)) = &self.admission {
+            let admit = |object: &Value| {
+                let is_placed = !self.is_added || object.path(&["metadata", "namespace"]).is_some();
+                let placed;
+                let object = if is_placed {
+                    object
+                } else {
+                    placed = with_namespace(object, &self.namespace);
+                    &placed
+                };
+                admission.view(object, kind).ok()
+            };
+            return restore(original, &self.object, &evaluated, admit);
         }
         let namespace = evaluated.path(&["metadata", "namespace"]).and_then(Value::as_str);
         if self.is_added
@@ -56,4 +82,26 @@ impl Placed {
         }
         evaluated
     }
+}
+
+/// The namespace of an object: its own, else that of the run; empty for kinds without namespaces.
+pub(super) fn namespace(engine: &Engine, object: &Value, kind: &GroupVersionKind, world: &dyn World) -> Text {
+    let own = object.path(&["metadata", "namespace"]).and_then(Value::as_text);
+    if let Some(namespace) = own.filter(|namespace| !namespace.is_empty()) {
+        return namespace.clone();
+    }
+    let of_run = &engine.settings.namespace;
+    match world.resource(kind).scope {
+        KindScope::Cluster => Text::default(),
+        _ if of_run.is_empty() => "default".into(),
+        _ => of_run.clone(),
+    }
+}
+
+fn with_namespace(object: &Value, namespace: &Text) -> Value {
+    let mut placed = object.clone();
+    if let Some(metadata) = placed.as_object_mut().and_then(|members| members.get_mut("metadata")) {
+        metadata.insert("namespace", Value::String(namespace.clone()));
+    }
+    placed
 }

@@ -7,7 +7,7 @@ use crate::report::{MissingInputs, PolicyReport};
 use crate::secrets::{Secrets, TaintTracker};
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
-use super::placed::Placed;
+use super::placed::{self, Placed};
 use super::{Engine, LookupError, World, lookups};
 
 /// The objects that mutate-existing rules may change, in the order of the run, each in its current state.
@@ -103,8 +103,8 @@ impl Targets {
     /// The number of the first object with the same identity.
     pub fn number_of(&self, engine: &Engine, object: &Value, world: &dyn World) -> Option<usize> {
         let kind = GroupVersionKind::of(object)?;
-        let placed = Placed::new(engine, object, &kind, world);
-        let same = self.by_name.get(&(placed.namespace, name(object))).map(Vec::as_slice).unwrap_or_default();
+        let namespace = placed::namespace(engine, object, &kind, world);
+        let same = self.by_name.get(&(namespace, name(object))).map(Vec::as_slice).unwrap_or_default();
         same.iter().copied().find(|index| {
             let entry = self.entries.get(*index);
             entry.is_some_and(|entry| entry.kind.group == kind.group && entry.kind.kind == kind.kind)

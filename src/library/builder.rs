@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 
+use crate::admission::Admission;
 use crate::engine::{Engine, InputNames, Settings};
 use crate::patch::Schemas;
 use crate::policy::{Operation, Policy, PolicyExceptions, PolicySet, UserInfo};
@@ -196,6 +197,7 @@ impl MutatorBuilder {
         }
         let settings = Settings {
             semantics: self.semantics,
+            admission: Admission::with_crds(kinds.iter().map(|kind| &kind.definition)),
             schemas,
             values,
             user,

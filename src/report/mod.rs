@@ -10,6 +10,7 @@ mod server_dry_run;
 mod suite;
 mod totals;
 mod trace;
+mod view;
 
 use std::collections::BTreeSet;
 
@@ -26,6 +27,7 @@ pub use totals::{Counts, Flag, FlagCounts, Flagged, RunningKyverno, Totals, Tota
 pub use trace::{
     ConditionTrace, ElementOutcome, ExceptionTrace, Iteration, Trace, VariableError, VariableTrace,
 };
+pub use view::{ViewDifference, ViewReport};
 
 /// The result of the policies for one object.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +49,8 @@ pub struct ObjectReport {
     pub secrets: Secrets,
     /// Whether values of Secrets may be shown.
     pub shows_secrets: bool,
+    /// How the admitted view of the object differs from the object as written.
+    pub view: ViewReport,
     /// The result of a dry run on an API server, if there was one.
     pub server_dry_run: Option<Box<ServerDryRun>>,
 }
@@ -94,6 +98,7 @@ impl ObjectReport {
             filter: None,
             secrets: Secrets::default(),
             shows_secrets: false,
+            view: ViewReport::default(),
             server_dry_run: None,
         }
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rayon::ThreadPoolBuilder;
 
+use crate::admission::Admission;
 use crate::engine::{Engine, InputNames, Settings, World};
 use crate::policy::{KindSelector, PolicyExceptions, PolicySet};
 use crate::source::cluster::{
@@ -127,6 +128,7 @@ impl Session {
         notes.extend(values.notes.drain(..).map(omission));
         values.values.set.extend(options.set.iter().cloned());
         let settings = Settings {
+            admission: Admission::with_crds(kinds.iter().map(|kind| &kind.definition)),
             schemas,
             values: values.values,
             user,

@@ -1,0 +1,182 @@
+//! Custom resources: unknown fields pruned and defaults set by the structural schema of a `CustomResourceDefinition`.
+
+use std::collections::BTreeMap;
+
+use crate::value::{GroupVersionKind, Map, Text, Value};
+
+/// The schemas of custom resources, by kind.
+#[derive(Debug, Default)]
+pub(super) struct CustomTypes(BTreeMap<GroupVersionKind, Schema>);
+
+/// A node of a structural schema, as far as pruning and defaults need it.
+#[derive(Debug, Default)]
+struct Schema {
+    properties: BTreeMap<Text, Self>,
+    items: Option<Box<Self>>,
+    /// The values of a map. Without properties of their own, objects among them are emptied.
+    additional: Option<Box<Self>>,
+    default: Option<Value>,
+    is_nullable: bool,
+    preserves_unknown: bool,
+    is_embedded: bool,
+}
+
+/// The fields of an object that its schema need not list.
+const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+impl CustomTypes {
+    /// Adds all versions of a definition. Parts without a meaning are ignored.
+    pub(super) fn add(&mut self, definition: &Value) {
+        let text = |path: &[&str]| definition.path(path).and_then(Value::as_text).cloned();
+        let (Some(group), Some(kind)) = (text(&["spec", "group"]), text(&["spec", "names", "kind"])) else {
+            return;
+        };
+        let common = definition.path(&["spec", "validation"]);
+        let keeps_all = match definition.path(&["spec", "preserveUnknownFields"]) {
+            Some(Value::Bool(preserves)) => *preserves,
+            _ => definition.get("apiVersion").and_then(Value::as_str) == Some("apiextensions.k8s.io/v1beta1"),
+        };
+        let listed = definition.path(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
+        let named = text(&["spec", "version"]).filter(|_| listed.is_empty()).map(|name| (name, None));
+        let versions = listed.iter().filter_map(|version| {
+            Some((version.get("name").and_then(Value::as_text)?.clone(), version.get("schema")))
+        });
+        for (version, own) in versions.chain(named) {
+            let schema = own.or(common).and_then(|schema| schema.get("openAPIV3Schema"));
+            let mut schema = schema.map(Schema::read).unwrap_or_default();
+            schema.preserves_unknown |= keeps_all;
+            schema.is_embedded = true;
+            self.0.insert(GroupVersionKind { group: group.clone(), version, kind: kind.clone() }, schema);
+        }
+    }
+
+    /// Sets defaults and prunes unknown fields outside of `metadata`; `false` for other kinds.
+    pub(super) fn apply(&self, object: &mut Value, kind: &GroupVersionKind) -> bool {
+        let Some(schema) = self.0.get(kind) else { return false };
+        schema.apply(object);
+        true
+    }
+}
+
+impl Schema {
+    fn read(schema: &Value) -> Self {
+        let is_true = |field| schema.get(field) == Some(&Value::Bool(true));
+        let members = |field| schema.get(field).and_then(Value::as_object);
+        let properties = members("properties").into_iter().flat_map(Map::iter);
+        Self {
+            properties: properties.map(|(name, schema)| (name.clone(), Self::read(schema))).collect(),
+            items: members("items").and(schema.get("items")).map(|items| Box::new(Self::read(items))),
+            additional: match schema.get("additionalProperties") {
+                Some(Value::Bool(true)) => Some(Box::new(Self { is_nullable: true, ..Self::default() })),
+                Some(schema @ Value::Object(_)) => Some(Box::new(Self::read(schema))),
+                _ => None,
+            },
+            default: schema.get("default").filter(|default| !default.is_null()).cloned(),
+            is_nullable: is_true("nullable"),
+            preserves_unknown: is_true("x-kubernetes-preserve-unknown-fields"),
+            is_embedded: is_true("x-kubernetes-embedded-resource"),
+        }
+    }
+
+    fn apply(&self, node: &mut Value) {
+        match node {
+            Value::Object(_) => {
+                let Some(members) = node.as_object_mut() else { return };
+                for (name, schema) in &self.properties {
+                    if let Some(default) = &schema.default
+                        && schema.is_unset(members.get(name))
+                    {
+                        members.insert(name.clone(), default.clone());
+                    }
+                }
+                members.retain(|name, member| self.keeps(name, member));
+            }
+            Value::Array(items) if !items.is_empty() => {
+                let Some(items) = node.as_array_mut() else { return };
+                for item in items {
+                    match &self.items {
+                        Some(schema) => schema.apply_or_default(item),
+                        None if !self.preserves_unknown => Self::default().apply(item),
+                        None => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Applies the schema to a member; `false` if it is pruned.
+    fn keeps(&self, name: &str, member: &mut Value) -> bool {
+        let schema = self.properties.get(name).or(self.additional.as_deref());
+        match schema {
+            _ if self.is_embedded && META_FIELDS.contains(&name) => true,
+            Some(schema) if member.is_null() && !schema.is_nullable && schema.default.is_none() => false,
+            Some(schema) => {
+                schema.apply_or_default(member);
+                true
+            }
+            None => self.preserves_unknown,
+        }
+    }
+
+    fn apply_or_default(&self, node: &mut Value) {
+        if let Some(default) = self.default.as_ref().filter(|_| self.is_unset(Some(node))) {
+            *node = default.clone();
+        }
+        self.apply(node);
+    }
+
+    /// Whether a value gets the default: it is absent, or `null` where that is no value.
+    fn is_unset(&self, value: Option<&Value>) -> bool {
+        value.is_none_or(|value| value.is_null() && !self.is_nullable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_set_and_unknown_fields_pruned() {
+        let definition = r#"{
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "spec": {"group": "example.com", "names": {"kind": "Widget"}, "versions": [
+                {"name": "v1", "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {"type": "object", "default": {"size": 1}, "properties": {
+                        "size": {"type": "integer", "default": 3},
+                        "color": {"type": "string", "nullable": true, "default": "red"},
+                        "parts": {"type": "array", "items": {"type": "object", "properties": {
+                            "weight": {"type": "integer", "default": 7}}}},
+                        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                        "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
+                            "known": {"type": "object", "properties": {"a": {"type": "string"}}}}},
+                        "pod": {"type": "object", "x-kubernetes-embedded-resource": true}}}}}}},
+                {"name": "v2", "schema": {"openAPIV3Schema": {"x-kubernetes-preserve-unknown-fields": true}}}]}
+        }"#;
+        let mut types = CustomTypes::default();
+        types.add(&Value::from_json(definition).unwrap());
+        for (version, written, expected) in [
+            ("v1", r#"{"metadata":{"x":1}}"#, r#"{"metadata":{"x":1},"spec":{"size":1,"color":"red"}}"#),
+            ("v1", r#"{"spec":null,"status":{}}"#, r#"{"spec":{"size":1,"color":"red"}}"#),
+            ("v1", r#"{"spec":{"size":null,"color":null}}"#, r#"{"spec":{"size":3,"color":null}}"#),
+            (
+                "v1",
+                r#"{"spec":{"size":2,"color":"x","parts":[{"w":1},{"weight":8}],"labels":{"a":"b","c":null}}}"#,
+                r#"{"spec":{"size":2,"color":"x","parts":[{"weight":7},{"weight":8}],"labels":{"a":"b"}}}"#,
+            ),
+            (
+                "v1",
+                r#"{"spec":{"size":2,"color":"x","any":{"b":{"c":1},"known":{"a":"","b":1}},"pod":{"kind":"P","y":1}}}"#,
+                r#"{"spec":{"size":2,"color":"x","any":{"b":{"c":1},"known":{"a":""}},"pod":{"kind":"P"}}}"#,
+            ),
+            ("v2", r#"{"spec":{"a":[null]},"b":null}"#, r#"{"spec":{"a":[null]},"b":null}"#),
+        ] {
+            let mut object = Value::from_json(written).unwrap();
+            let kind = GroupVersionKind::new(&format!("example.com/{version}"), "Widget");
+            assert!(types.apply(&mut object, &kind));
+            assert_eq!(object.to_json(), Value::from_json(expected).unwrap().to_json(), "{written}");
+        }
+        let other = GroupVersionKind::new("example.com/v3", "Widget");
+        assert!(!types.apply(&mut Value::empty_object(), &other));
+    }
+}
