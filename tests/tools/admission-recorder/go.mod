@@ -1,0 +1,3 @@
+module kubectl-kyv/tests/tools/admission-recorder
+
+go 1.26.0
