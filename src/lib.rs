@@ -60,7 +60,7 @@ mod library;
 
 pub use library::{
     Input, LoadError, ManifestError, Mutator, MutatorBuilder, Operation, Outcome, Report, RuleReport,
-    Semantics,
+    Semantics, View,
 };
 
 #[doc(hidden)]

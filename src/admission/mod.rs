@@ -7,6 +7,7 @@
 mod crd;
 mod restore;
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::value::{GroupVersionKind, Pointer, Value};
@@ -19,6 +20,33 @@ use crd::CustomTypes;
 #[derive(Clone, Debug, Default)]
 pub struct Admission {
     custom: Arc<CustomTypes>,
+}
+
+/// The state of an object that policies see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum View {
+    /// As admission webhooks get it: with the defaults of the API server.
+    #[default]
+    Admitted,
+    /// As the manifest has it.
+    Written,
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Admitted => "admitted",
+            Self::Written => "written",
+        })
+    }
+}
+
+impl View {
+    /// The admission of this view, with the schemas of these `CustomResourceDefinition` objects; `None` for
+    /// [`View::Written`].
+    pub(crate) fn admission<'a>(self, definitions: impl IntoIterator<Item = &'a Value>) -> Option<Admission> {
+        (self == Self::Admitted).then(|| Admission::with_crds(definitions))
+    }
 }
 
 /// Why there is no admitted view of an object.
@@ -36,6 +64,11 @@ pub enum NotAdmitted {
         /// What was expected there.
         message: String,
     },
+}
+
+/// Whether an API server has stored the object: it gives each a uid. Such an object was admitted before.
+pub fn is_stored(object: &Value) -> bool {
+    object.path(&["metadata", "uid"]).is_some()
 }
 
 impl Admission {

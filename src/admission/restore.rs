@@ -205,7 +205,7 @@ mod tests {
             let written = json(written);
             let admitted = admit(&written).unwrap();
             let mut after = admitted.clone();
-            for (key, value) in json(change).as_object().unwrap().iter() {
+            for (key, value) in json(change).as_object().unwrap() {
                 if value.is_null() {
                     after.remove(key);
                 } else {

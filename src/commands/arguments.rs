@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
-use crate::engine::{DottedName, View};
+use crate::admission::View;
+use crate::engine::DottedName;
 use crate::policy::Operation;
 use crate::render::{DiffStyle, Palette};
 use crate::semantics::{Dialect, LegacyMode, Semantics};

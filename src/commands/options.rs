@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use crate::engine::{self, DottedName, Settings, View};
+use crate::admission::View;
+use crate::engine::{self, DottedName, Settings};
 use crate::policy::Operation;
 use crate::semantics::Dialect;
 use crate::source::cluster::{Connection, Subject};
@@ -139,7 +140,6 @@ impl RunOptions {
     pub(super) fn settings(&self) -> Settings {
         Settings {
             semantics: self.dialect.semantics,
-            view: self.view,
             operation: self.operation,
             limits: self.evaluation_limits,
             on_policy_update: self.on_policy_update,

@@ -80,6 +80,8 @@ pub(super) fn evaluate<T>(
     let placed = Placed::new(engine, object, &own_kind, world);
     let original = original.map(|original| Placed::new(engine, original, &own_kind, world).object);
     let original = original.as_ref().unwrap_or(&placed.object);
+    let old = old.map(|old| Placed::old(engine, old, &own_kind, world));
+    let old = old.as_ref();
     let taint = TaintTracker::new(engine.settings.is_replay);
     for object in [&placed.object, original].into_iter().chain(old) {
         taint.track(object);

@@ -22,8 +22,6 @@ mod values;
 mod views;
 mod world;
 
-use std::fmt;
-
 use crate::admission::Admission;
 use crate::patch::Schemas;
 use crate::policy::{
@@ -50,34 +48,13 @@ pub struct Engine {
     uses_namespace_labels: bool,
 }
 
-/// The state of an object that policies see.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum View {
-    /// As admission webhooks get it: with the defaults of the API server.
-    #[default]
-    Admitted,
-    /// As the manifest has it.
-    Written,
-}
-
-impl fmt::Display for View {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Admitted => "admitted",
-            Self::Written => "written",
-        })
-    }
-}
-
 /// The settings of a run.
 #[derive(Debug, Default)]
 pub struct Settings {
     /// Which semantics apply where Kyverno diverges from its documentation.
     pub semantics: Semantics,
-    /// The state in which policies see manifests.
-    pub view: View,
-    /// What the API server does to manifests before policies see them.
-    pub admission: Admission,
+    /// What the API server does to manifests before policies see them; `None`: they see manifests as written.
+    pub admission: Option<Admission>,
     /// Merge keys of lists.
     pub schemas: Schemas,
     /// Values of variables.

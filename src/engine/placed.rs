@@ -1,10 +1,10 @@
 //! Objects in the state in which policies see them.
 
-use crate::admission::{Admission, NotAdmitted, restore};
+use crate::admission::{Admission, NotAdmitted, is_stored, restore};
 use crate::resources::KindScope;
 use crate::value::{GroupVersionKind, Text, Value};
 
-use super::{Engine, View, World};
+use super::{Engine, World};
 
 /// An object as policies see it: with its namespace and, in the admitted view, with the defaults of the API server.
 #[derive(Debug)]
@@ -22,15 +22,19 @@ impl Placed {
     /// The object in the view of the run.
     pub(super) fn new(engine: &Engine, object: &Value, kind: &GroupVersionKind, world: &dyn World) -> Self {
         let placed = Self::as_written(engine, object, kind, world);
-        // An API server has set defaults already where it has set a uid.
-        if engine.settings.view == View::Written || object.path(&["metadata", "uid"]).is_some() {
+        let Some(admission) = engine.settings.admission.as_ref().filter(|_| !is_stored(object)) else {
             return placed;
-        }
-        let admission = &engine.settings.admission;
+        };
         match admission.view(&placed.object, kind) {
             Ok(view) => Self { object: view, admission: Some((admission.clone(), kind.clone())), ..placed },
             Err(error) => Self { not_admitted: Some(error), ..placed },
         }
+    }
+
+    /// The stored object of an update, as policies see it.
+    pub(super) fn old(engine: &Engine, old: &Value, kind: &GroupVersionKind, world: &dyn World) -> Value {
+        let admission = engine.settings.admission.as_ref().filter(|_| !is_stored(old));
+        admission.map_or_else(|| old.clone(), |_| Self::new(engine, old, kind, world).object)
     }
 
     /// The object with the namespace of the run, if it is of a namespaced kind and has none.

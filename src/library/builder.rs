@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 
-use crate::admission::Admission;
+use crate::admission::{Admission, View};
 use crate::engine::{Engine, InputNames, Settings};
 use crate::patch::Schemas;
 use crate::policy::{Operation, Policy, PolicyExceptions, PolicySet, UserInfo};
@@ -62,6 +62,7 @@ pub struct MutatorBuilder {
     namespace: Text,
     operation: Option<Operation>,
     semantics: Semantics,
+    view: View,
     now: Option<SystemTime>,
     seed: u64,
 }
@@ -143,6 +144,12 @@ impl MutatorBuilder {
         self
     }
 
+    /// Sets the state of a manifest that policies see; without it [`View::Admitted`].
+    pub fn view(mut self, view: View) -> Self {
+        self.view = view;
+        self
+    }
+
     /// Sets the time that `time_now()` returns; without it the start of 1970, so that results can be repeated.
     pub fn now(mut self, now: SystemTime) -> Self {
         self.now = Some(now);
@@ -170,7 +177,8 @@ impl MutatorBuilder {
         let LoadedExceptions { exceptions, left_out, mut notes, .. } = loaded;
         notes.extend(misses.into_iter().chain(left_out));
         let kinds = problems.take(self.load_crds(limits));
-        let objects = problems.take(self.load_context_objects(&kinds, limits));
+        let admission = self.view.admission(kinds.iter().map(|kind| &kind.definition));
+        let objects = problems.take(self.load_context_objects(&kinds, admission.as_ref(), limits));
         let LoadedValues { values, notes: of_values } = problems.take(self.load_values(limits));
         notes.extend(of_values);
         notes.extend(values.unknown_to(&policies, [].iter()));
@@ -197,7 +205,7 @@ impl MutatorBuilder {
         }
         let settings = Settings {
             semantics: self.semantics,
-            admission: Admission::with_crds(kinds.iter().map(|kind| &kind.definition)),
+            admission,
             schemas,
             values,
             user,
@@ -249,10 +257,11 @@ impl MutatorBuilder {
     fn load_context_objects(
         &self,
         kinds: &[CustomKind],
+        admission: Option<&Admission>,
         limits: Limits,
     ) -> Result<ContextObjects, Vec<String>> {
         let namespace = if self.namespace.is_empty() { "default" } else { &self.namespace };
-        let mut loader = ContextObjectLoader::new(namespace, kinds, limits);
+        let mut loader = ContextObjectLoader::new(namespace, kinds, limits).admitted(admission);
         for input in &self.context_objects {
             match input {
                 Input::Path(path) => loader.path(path),

@@ -10,6 +10,7 @@ mod error;
 mod mutator;
 mod report;
 
+pub use crate::admission::View;
 pub use crate::policy::Operation;
 pub use crate::semantics::Semantics;
 pub use builder::{Input, MutatorBuilder};

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::admission::{Admission, View};
 use crate::commands::options::RunOptions;
 use crate::commands::policy_notes::{exception_notes, policy_notes};
 use crate::commands::reporter::{NoteKind, Reporter};
-use crate::engine::{Engine, InputNames, Settings, View};
+use crate::engine::{Engine, InputNames, Settings};
 use crate::krm::{FunctionConfig, Mode, PolicyInput, hide, item_errors};
 use crate::patch::Schemas;
 use crate::policy::{PolicyExceptions, PolicySet};
@@ -65,7 +66,8 @@ impl Function {
         let values = collect(values.transpose(), &mut errors).unwrap_or_default();
         let user = printed("userInfo", &config.user_info).map(|text| load_user(&text, Head::OfKind, &limits));
         let user = collect(user.transpose(), &mut errors);
-        let objects = collect(context_from(input, &config, limits), &mut errors);
+        let admission = options.view.admission([]);
+        let objects = collect(context_from(input, &config, admission.as_ref(), limits), &mut errors);
         let exceptions = exceptions(input, &config, limits, &mut errors);
         let generated = GeneratedObjects::load(&config.manifests, input.config.value, limits);
         let generated = collect(generated, &mut errors);
@@ -80,6 +82,7 @@ impl Function {
         notes.extend(generated.notes.into_iter().map(|note| (NoteKind::Other, note)));
         notes.extend(values.notes.into_iter().map(|note| (NoteKind::Omission, note)));
         let settings = Settings {
+            admission,
             schemas: Schemas::kubernetes(),
             values: values.values,
             user,
@@ -173,9 +176,10 @@ fn exceptions(
 fn context_from(
     input: &FunctionInput<'_>,
     config: &FunctionConfig,
+    admission: Option<&Admission>,
     limits: Limits,
 ) -> Result<ContextObjects, Vec<SourceError>> {
-    let mut loader = ContextObjectLoader::new("default", &[], limits);
+    let mut loader = ContextObjectLoader::new("default", &[], limits).admitted(admission);
     let inline = input.config.at.key("spec").key("contextFrom");
     for (index, entry) in config.context_from.iter().enumerate() {
         match entry {

@@ -45,7 +45,9 @@ impl LoadedInputs {
         let exceptions = reporter.loaded(exceptions.finish());
         let kinds = reporter.loaded(custom_kinds(&options.crds, &limits));
         let old = reporter.loaded(OldObjects::load(&options.old, namespace, &limits));
-        let mut loader = ContextObjectLoader::new(namespace, kinds.as_deref().unwrap_or_default(), limits);
+        let known = kinds.as_deref().unwrap_or_default();
+        let admission = options.view.admission(known.iter().map(|kind| &kind.definition));
+        let mut loader = ContextObjectLoader::new(namespace, known, limits).admitted(admission.as_ref());
         options.context_from.iter().for_each(|path| loader.path(path));
         options.images.iter().for_each(|path| loader.images(path));
         let objects = reporter.loaded(loader.finish());

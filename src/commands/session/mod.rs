@@ -9,7 +9,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rayon::ThreadPoolBuilder;
 
-use crate::admission::Admission;
 use crate::engine::{Engine, InputNames, Settings, World};
 use crate::policy::{KindSelector, PolicyExceptions, PolicySet};
 use crate::source::cluster::{
@@ -128,7 +127,7 @@ impl Session {
         notes.extend(values.notes.drain(..).map(omission));
         values.values.set.extend(options.set.iter().cloned());
         let settings = Settings {
-            admission: Admission::with_crds(kinds.iter().map(|kind| &kind.definition)),
+            admission: options.view.admission(kinds.iter().map(|kind| &kind.definition)),
             schemas,
             values: values.values,
             user,
@@ -237,7 +236,8 @@ impl Session {
         let rules = self.engine.policies().classic_rules();
         let paths: Vec<String> =
             rules.flat_map(|rule| rule.api_call_paths(RequestedResources::VARIABLE)).collect();
-        self.objects.requested(&paths, options.namespace_or_default(), &self.kinds)
+        let admission = self.engine.settings().admission.as_ref();
+        self.objects.requested(&paths, options.namespace_or_default(), &self.kinds, admission)
     }
 
     /// The world of the inputs.

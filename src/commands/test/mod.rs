@@ -146,8 +146,13 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         let limits = &options.input_limits;
         let Some(kinds) = reporter.loaded(custom_kinds(&arguments.crds, limits)) else { return };
         let Some(schemas) = schemas(&kinds, reporter) else { return };
-        let runner =
-            Runner { options: &options, kinds: &kinds, schemas, selector: &arguments.test_case_selector };
+        let runner = Runner {
+            options: &options,
+            kinds: &kinds,
+            schemas,
+            admission: options.view.admission(kinds.iter().map(|kind| &kind.definition)),
+            selector: &arguments.test_case_selector,
+        };
         let mut results = runner.run(&files);
         let rewrites = results.iter().flat_map(|result| &result.rewrites);
         if arguments.update && update::write(rewrites, limits, reporter) {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
+use crate::admission::Admission;
 use crate::commands::options::RunOptions;
 use crate::engine::{Engine, InputNames, Settings, Targets};
 use crate::patch::Schemas;
@@ -26,6 +27,7 @@ pub(super) struct Runner<'a> {
     pub(super) options: &'a RunOptions,
     pub(super) kinds: &'a [CustomKind],
     pub(super) schemas: Schemas,
+    pub(super) admission: Option<Admission>,
     pub(super) selector: &'a Selector,
 }
 
@@ -195,6 +197,7 @@ impl Runner<'_> {
     /// Runs a suite's objects through its policies as requests of one operation.
     fn run_operation(&self, loaded: &Loaded, operation: Option<Operation>, world: &OfflineWorld) -> SuiteRun {
         let settings = Settings {
+            admission: self.admission.clone(),
             schemas: self.schemas.clone(),
             values: loaded.values.values.clone(),
             user: loaded.user.clone(),

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::admission::Admission;
 use crate::engine::{LookupError, LookupSource, image_name};
 use crate::resources::{ApiResource, GroupVersionResource};
 use crate::value::{ObjectRef, Pointer, Text, Value};
@@ -83,6 +84,7 @@ impl ContextObjects {
         paths: &[String],
         namespace: &'k str,
         kinds: &'k [CustomKind],
+        admission: Option<&'k Admission>,
     ) -> RequestedResources<'k> {
         let of_path = |path: &str| Request::parse(path).map(|request| request.resource);
         let mut resources: BTreeSet<_> = paths.iter().filter_map(|path| of_path(path)).collect();
@@ -94,7 +96,7 @@ impl ContextObjects {
             }
         }
         resources.retain(|resource| !self.files.as_ref().is_some_and(|files| files.objects.knows(resource)));
-        RequestedResources::new(resources, Defaults { namespace, kinds })
+        RequestedResources::new(resources, Defaults { namespace, kinds, admission })
     }
 
     /// Adds the requested objects among the manifests.
@@ -175,7 +177,7 @@ pub struct ContextObjectLoader<'k> {
 impl<'k> ContextObjectLoader<'k> {
     /// A loader that puts objects without a namespace into this one, if their kind is namespaced.
     pub fn new(namespace: &'k str, kinds: &'k [CustomKind], limits: Limits) -> Self {
-        let (files, defaults) = (Files::default(), Defaults { namespace, kinds });
+        let (files, defaults) = (Files::default(), Defaults { namespace, kinds, admission: None });
         Self { files, defaults, limits, errors: Vec::new(), is_used: false, ignores_definitions: false }
     }
 
@@ -195,6 +197,12 @@ impl<'k> ContextObjectLoader<'k> {
             }
             Err(errors) => self.errors.extend(errors),
         }
+    }
+
+    /// Gives objects the defaults that an API server sets.
+    pub const fn admitted(mut self, admission: Option<&'k Admission>) -> Self {
+        self.defaults.admission = admission;
+        self
     }
 
     /// Allows `ClusterResource` documents to name files of definitions, which are not read here.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::admission::{Admission, is_stored};
 use crate::engine::LookupError;
 use crate::resources::{
     ApiResource, GroupVersionResource, KindScope, builtin_scope, is_built_into_kubernetes, plural,
@@ -31,6 +32,8 @@ pub(super) struct Defaults<'a> {
     pub(super) namespace: &'a str,
     /// Kinds besides the built-in ones.
     pub(super) kinds: &'a [CustomKind],
+    /// The admission that sets their defaults; `None`: they stay as written.
+    pub(super) admission: Option<&'a Admission>,
 }
 
 impl Defaults<'_> {
@@ -70,6 +73,11 @@ impl Objects {
                 defaults.namespace.into()
             }
         };
+        if let Some(admission) = defaults.admission.filter(|_| !is_stored(&value))
+            && let Ok(view) = admission.view(&value, &object.kind)
+        {
+            value = view;
+        }
         let key = if namespace.is_empty() {
             object.name.to_string()
         } else {
