@@ -4,8 +4,14 @@
 //! policies see the object. Pure: knows types and defaults, no policies and no cluster.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod conversions;
 mod crd;
+mod defaults;
+mod normalize;
 mod restore;
+mod setters;
+mod time;
+mod types;
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,6 +21,7 @@ use crate::value::{GroupVersionKind, Pointer, Value};
 pub use restore::restore;
 
 use crd::CustomTypes;
+use types::TypeId;
 
 /// What an API server does to new objects before admission webhooks get them.
 #[derive(Clone, Debug, Default)]
@@ -85,6 +92,11 @@ impl Admission {
     ///
     /// Kinds without a table, and objects that the API server cannot decode.
     pub fn view(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, NotAdmitted> {
+        if let Some(id) = TypeId::of_kind(kind) {
+            let mut view = normalize::normalize(id, object)?;
+            setters::apply(id, &mut view);
+            return Ok(view);
+        }
         let mut view = object.clone();
         if self.custom.apply(&mut view, kind) {
             Ok(view)

@@ -1,0 +1,289 @@
+//! What decoding an object into its Go type and encoding it again changes, defaults aside.
+
+use crate::value::{Map, Pointer, Quantity, Segment, Value};
+
+use super::types::{Field, Kind, Scalar, Shape, Struct, TypeId};
+use super::{NotAdmitted, time};
+
+/// Why the API server cannot decode a value.
+pub(super) struct Fault {
+    /// The path, from the value to the root.
+    path: Vec<Segment>,
+    message: String,
+}
+
+/// A value that differs from the written one; `None` if it does not.
+type Normalized = Result<Option<Value>, Fault>;
+
+/// The object as JSON has it after it was decoded.
+///
+/// # Errors
+///
+/// Values of other types than those of their fields.
+pub(super) fn normalize(id: TypeId, object: &Value) -> Result<Value, NotAdmitted> {
+    match named(id, object) {
+        Ok(changed) => Ok(changed.unwrap_or_else(|| object.clone())),
+        Err(mut fault) => {
+            fault.path.reverse();
+            let mut at = Pointer::ROOT;
+            for segment in fault.path {
+                match segment {
+                    Segment::Key(key) => at.push_key(key),
+                    Segment::Index(index) => at.push_index(index),
+                }
+            }
+            Err(NotAdmitted::Refused { at, message: fault.message })
+        }
+    }
+}
+
+fn named(id: TypeId, value: &Value) -> Normalized {
+    match &id.get().shape {
+        Shape::Collection(kind) => of_kind(kind, value),
+        Shape::Struct(shape) => match value {
+            Value::Object(members) => fields(shape, members),
+            other => Err(Fault::of_type(other, "struct")),
+        },
+    }
+}
+
+/// A value that is not `null`.
+fn of_kind(kind: &Kind, value: &Value) -> Normalized {
+    match kind {
+        Kind::Scalar(scalar) => of_scalar(*scalar, value),
+        Kind::Named(id) => named(*id, value),
+        Kind::Pointer(kind) => of_kind(kind, value),
+        Kind::List(kind) => match value {
+            Value::Array(items) => list(kind, items),
+            other => Err(Fault::of_type(other, "list")),
+        },
+        Kind::Map(kind) => match value {
+            Value::Object(members) => map(kind, members),
+            other => Err(Fault::of_type(other, "map")),
+        },
+    }
+}
+
+fn list(kind: &Kind, items: &[Value]) -> Normalized {
+    let mut changed: Option<Vec<Value>> = None;
+    for (index, item) in items.iter().enumerate() {
+        let item = element(kind, item).map_err(|fault| fault.below(Segment::Index(index)))?;
+        if let Some(item) = item {
+            changed.get_or_insert_with(|| items.to_vec())[index] = item;
+        }
+    }
+    Ok(changed.map(Value::array))
+}
+
+fn map(kind: &Kind, members: &Map) -> Normalized {
+    let mut changed: Option<Map> = None;
+    for (key, member) in members {
+        let member = element(kind, member).map_err(|fault| fault.below(Segment::Key(key.clone())))?;
+        if let Some(member) = member {
+            changed.get_or_insert_with(|| members.clone()).insert(key.clone(), member);
+        }
+    }
+    Ok(changed.map(Value::object))
+}
+
+/// An element of a list or map: `null` is an empty value there.
+fn element(kind: &Kind, value: &Value) -> Normalized {
+    if value.is_null() {
+        Ok(Some(kind.empty()).filter(|empty| !empty.is_null()))
+    } else {
+        of_kind(kind, value)
+    }
+}
+
+/// What becomes of a member.
+enum Member {
+    Keep,
+    Replace(Value),
+    Drop,
+}
+
+fn fields(shape: &Struct, members: &Map) -> Normalized {
+    let mut missing = shape.required;
+    let mut changed: Option<Map> = None;
+    for (index, (key, value)) in members.iter().enumerate() {
+        let field = shape.find(key);
+        let member = match field {
+            None => Member::Drop,
+            Some(place) => field_value(&shape.fields[place], value)
+                .map_err(|fault| fault.below(Segment::Key(key.clone())))?,
+        };
+        if let (Some(place), Member::Keep | Member::Replace(_)) = (field, &member) {
+            missing &= !(1 << place);
+        }
+        let value = match member {
+            Member::Keep if changed.is_none() => continue,
+            Member::Keep => Some(value.clone()),
+            Member::Replace(value) => Some(value),
+            Member::Drop => None,
+        };
+        let kept = changed.get_or_insert_with(|| first(members, index, missing.count_ones()));
+        if let Some(value) = value {
+            kept.insert(key.clone(), value);
+        }
+    }
+    if missing != 0 {
+        let kept = changed.get_or_insert_with(|| members.with_room(missing.count_ones() as usize));
+        for (place, field) in shape.fields.iter().enumerate() {
+            if missing & 1 << place != 0
+                && let Some(empty) = &field.empty
+            {
+                kept.insert(field.key.clone(), empty.clone());
+            }
+        }
+    }
+    Ok(changed.map(Value::object))
+}
+
+/// The first members, with capacity for as many as there are and more.
+fn first(members: &Map, count: usize, more: u32) -> Map {
+    let mut kept = Map::with_capacity(members.len() + more as usize);
+    kept.extend(members.iter().take(count).map(|(key, value)| (key.clone(), value.clone())));
+    kept
+}
+
+fn field_value(field: &Field, value: &Value) -> Result<Member, Fault> {
+    if value.is_null() {
+        return Ok(if field.empty.as_ref().is_some_and(Value::is_null) {
+            Member::Keep
+        } else {
+            Member::Drop
+        });
+    }
+    let changed = of_kind(&field.kind, value)?;
+    if field.empty.is_none() && is_empty(&field.kind, changed.as_ref().unwrap_or(value)) {
+        return Ok(Member::Drop);
+    }
+    Ok(changed.map_or(Member::Keep, Member::Replace))
+}
+
+/// Whether Go's JSON leaves a field with this value out, where it may.
+fn is_empty(kind: &Kind, value: &Value) -> bool {
+    match (kind, value) {
+        (Kind::Pointer(_), _) => false,
+        (_, Value::Null) => true,
+        (_, Value::Bool(value)) => !value,
+        (_, Value::Number(number)) => number.as_i64() == Some(0),
+        (_, Value::String(text)) => text.is_empty(),
+        (_, Value::Array(items)) => items.is_empty(),
+        (_, Value::Object(members)) => members.is_empty(),
+    }
+}
+
+fn of_scalar(scalar: Scalar, value: &Value) -> Normalized {
+    let unchanged = |matches: bool, name: &'static str| {
+        if matches { Ok(None) } else { Err(Fault::of_type(value, name)) }
+    };
+    match scalar {
+        Scalar::Bool => unchanged(matches!(value, Value::Bool(_)), "bool"),
+        Scalar::String => unchanged(matches!(value, Value::String(_)), "string"),
+        Scalar::Int32 => integer(value, "int32", |number| i32::try_from(number).is_ok()),
+        Scalar::Int64 => integer(value, "int64", |_| true),
+        Scalar::Float64 => unchanged(matches!(value, Value::Number(_)), "float64"),
+        Scalar::Quantity => quantity(value),
+        Scalar::IntOrString => match value {
+            Value::String(_) => Ok(None),
+            other => integer(other, "int32", |number| i32::try_from(number).is_ok()),
+        },
+        Scalar::Time => instant(value, time::seconds),
+        Scalar::MicroTime => instant(value, time::microseconds),
+        Scalar::Bytes => bytes(value),
+        Scalar::Raw => Ok(None),
+        Scalar::SchemaOrBool => match value {
+            Value::Object(_) => schema(value),
+            other => {
+                let allowed = matches!(other, Value::Bool(_));
+                if allowed { Ok(None) } else { Err(Fault::new("boolean or JSON schema expected")) }
+            }
+        },
+        Scalar::SchemaOrList => match value {
+            Value::Object(_) => schema(value),
+            Value::Array(items) if !items.is_empty() => {
+                schema_type().map_or(Ok(None), |id| list(&Kind::Named(id), items))
+            }
+            _ => Ok(Some(Value::Null)),
+        },
+        Scalar::SchemaOrStrings => match value {
+            Value::Object(_) => schema(value),
+            Value::Array(items) if !items.is_empty() => list(&Kind::Scalar(Scalar::String), items),
+            _ => Ok(Some(Value::Null)),
+        },
+    }
+}
+
+fn schema_type() -> Option<TypeId> {
+    TypeId::of_name("apiextensions/v1.JSONSchemaProps")
+}
+
+fn schema(value: &Value) -> Normalized {
+    schema_type().map_or(Ok(None), |id| named(id, value))
+}
+
+/// kubectl and other clients send a number without a fraction as an integer, however it is written.
+fn integer(value: &Value, name: &'static str, fits: impl Fn(i64) -> bool) -> Normalized {
+    let Value::Number(number) = value else {
+        return Err(Fault::of_type(value, name));
+    };
+    match number.as_i64().filter(|integer| fits(*integer)) {
+        Some(_) if number.is_written_as_integer() => Ok(None),
+        Some(integer) => Ok(Some(Value::from(integer))),
+        None => Err(Fault::new(format!("cannot unmarshal number {number} into {name}"))),
+    }
+}
+
+fn quantity(value: &Value) -> Normalized {
+    let (parsed, written) = match value {
+        Value::String(text) => (Quantity::parse(text.trim()), Some(&**text)),
+        Value::Number(number) => (Quantity::parse(&number.to_string()), None),
+        other => return Err(Fault::of_type(other, "quantity")),
+    };
+    let canonical = parsed.map_err(|error| Fault::new(error.to_string()))?.to_string();
+    Ok((written != Some(&*canonical)).then(|| Value::from(canonical)))
+}
+
+fn instant(value: &Value, canonical: fn(&str) -> Option<Value>) -> Normalized {
+    let Value::String(text) = value else {
+        return Err(Fault::of_type(value, "time"));
+    };
+    let time =
+        canonical(text).ok_or_else(|| Fault::new(format!("cannot parse {text:?} as a time of RFC 3339")))?;
+    Ok((time.as_str() != Some(text)).then_some(time))
+}
+
+fn bytes(value: &Value) -> Normalized {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    let Value::String(text) = value else {
+        return Err(Fault::of_type(value, "bytes"));
+    };
+    if STANDARD.decode(&**text).is_ok() {
+        return Ok(None);
+    }
+    // Go skips line breaks.
+    let joined: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+    match STANDARD.decode(&joined) {
+        Ok(_) => Ok(Some(Value::from(joined))),
+        Err(_) => Err(Fault::new("illegal base64 data")),
+    }
+}
+
+impl Fault {
+    fn new(message: impl Into<String>) -> Self {
+        Self { path: Vec::new(), message: message.into() }
+    }
+
+    /// A value of another JSON type, in the words of Go's decoder.
+    fn of_type(found: &Value, expected: &str) -> Self {
+        Self::new(format!("cannot unmarshal {} into {expected}", found.type_name()))
+    }
+
+    fn below(mut self, segment: Segment) -> Self {
+        self.path.push(segment);
+        self
+    }
+}
