@@ -1,13 +1,15 @@
 // admission-types knows the types of the built-in kinds, as an API server decodes, defaults and encodes them.
 //
-//	admission-types table   prints the table of types that kubectl-kyv is compiled with; a type is named by the last two
-//	                        elements of the path of its package: core/v1.PodSpec, apps/v1.Deployment, meta/v1.ObjectMeta
-//	admission-types decode  an object -> the object as admission webhooks get it if no admission plugin changes it
+//	admission-types table                kinds -> the table of types that kubectl-kyv is compiled with
+//	admission-types samples COUNT SEED   kinds -> random objects of each kind
+//	admission-types decode               objects -> the objects as admission webhooks get them, were there no plugins
 //
-// In the mode decode each line of stdin is an object as JSON, each line of stdout its answer: {"ok": …} or
-// {"error": "…"}. The object is decoded to its internal version with defaults, not strictly, and encoded in its own
-// version; the feature gates have their defaults. An answer leaves as soon as no further line waits, so both a dialogue
-// and a bulk run work; whoever asks in bulk reads while it writes.
+// A line of stdin is a kind as `apps/v1 Deployment`, or an object as JSON. In the table a type is named by the last two
+// elements of the path of its package: core/v1.PodSpec, apps/v1.Deployment, meta/v1.ObjectMeta.
+//
+// The answer to an object is {"ok": …} or {"error": "…"}. The object is decoded to its internal version with defaults,
+// not strictly, and encoded in its own version; the feature gates have their defaults. An answer leaves as soon as no
+// further line waits, so both a dialogue and a bulk run work; whoever asks in bulk reads while it writes.
 package main
 
 import (
@@ -62,8 +64,14 @@ func run(arguments []string, stdin io.Reader, stdout io.Writer) error {
 		err = decodeLines(bufio.NewReaderSize(stdin, 1<<16), output)
 	case len(arguments) == 1 && arguments[0] == "table":
 		err = writeTable(bufio.NewReader(stdin), output)
+	case len(arguments) == 3 && arguments[0] == "samples":
+		var count int
+		var seed uint64
+		if count, seed, err = numbers(arguments[1:]); err == nil {
+			err = writeSamples(bufio.NewReader(stdin), output, count, seed)
+		}
 	default:
-		err = errors.New("wants one of table, decode")
+		err = errors.New("wants one of table, decode, samples COUNT SEED")
 	}
 	if err != nil {
 		return err

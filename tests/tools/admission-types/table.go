@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"path"
 	"reflect"
 	"slices"
@@ -50,14 +51,18 @@ var primitives = map[reflect.Kind]string{
 type table struct {
 	lines map[string]string
 	// What the API publishes of its types, with defaults.
-	defaults map[string]common.OpenAPIDefinition
+	definitions map[string]common.OpenAPIDefinition
+}
+
+func definitions() map[string]common.OpenAPIDefinition {
+	return openapi.GetOpenAPIDefinitions(func(string) spec.Ref { return spec.Ref{} })
 }
 
 // Reads kinds as `apps/v1 Deployment`, one a line, and writes the lines of these kinds and of all types they use, sorted.
 func writeTable(input *bufio.Reader, output *bufio.Writer) error {
 	t := table{
-		lines:    map[string]string{},
-		defaults: openapi.GetOpenAPIDefinitions(func(string) spec.Ref { return spec.Ref{} }),
+		lines:       map[string]string{},
+		definitions: definitions(),
 	}
 	kinds := bufio.NewScanner(input)
 	for kinds.Scan() {
@@ -152,38 +157,41 @@ func typeName(of reflect.Type) string {
 	return path.Base(group) + "/" + version + "." + of.Name()
 }
 
-// The fields of a struct as JSON has them. Those of an embedded struct come after its name.
-func (t *table) fields(of reflect.Type) ([]string, error) {
-	var words []string
-	for index := range of.NumField() {
-		field := of.Field(index)
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if field.Anonymous && name == "" {
-			embedded, err := t.fields(field.Type)
-			if err != nil {
-				return nil, err
+// A field of a struct as JSON has it.
+type jsonField struct {
+	name string
+	// The struct that has the field in Go, which may be embedded in another.
+	in reflect.Type
+	of reflect.Type
+	// Whether JSON does not have it if the value is empty.
+	omitted bool
+}
+
+// The fields of a struct, those of embedded ones in their place.
+func jsonFields(of reflect.Type) iter.Seq[jsonField] {
+	return func(yield func(jsonField) bool) {
+		for index := range of.NumField() {
+			field := of.Field(index)
+			name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if field.Anonymous && name == "" {
+				for below := range jsonFields(field.Type) {
+					if !yield(below) {
+						return
+					}
+				}
+				continue
 			}
-			words = append(append(words, "+"+typeName(field.Type)), embedded...)
-			continue
+			if name == "-" {
+				continue
+			}
+			if name == "" {
+				name = field.Name
+			}
+			if !yield(jsonField{name, of, field.Type, isOmitted(field.Type, strings.Split(options, ","))}) {
+				return
+			}
 		}
-		if name == "-" {
-			continue
-		}
-		if name == "" {
-			name = field.Name
-		}
-		value, err := t.value(field.Type)
-		if err != nil {
-			return nil, err
-		}
-		word := name + ":" + value
-		if isOmitted(field.Type, strings.Split(options, ",")) {
-			word += "?"
-		}
-		word += t.constant(of, field, name)
-		words = append(words, word)
 	}
-	return words, nil
 }
 
 // Whether JSON has no such field if the value is empty: for structs that is what omitzero says, for all others omitempty.
@@ -194,15 +202,39 @@ func isOmitted(of reflect.Type, options []string) bool {
 	return slices.Contains(options, "omitempty")
 }
 
+// The fields of a struct as words. Those of an embedded struct come after its name.
+func (t *table) fields(of reflect.Type) ([]string, error) {
+	var words []string
+	in := of
+	for field := range jsonFields(of) {
+		if field.in != in {
+			in = field.in
+			if in != of {
+				words = append(words, "+"+typeName(in))
+			}
+		}
+		value, err := t.value(field.of)
+		if err != nil {
+			return nil, err
+		}
+		word := field.name + ":" + value
+		if field.omitted {
+			word += "?"
+		}
+		words = append(words, word+t.constant(field))
+	}
+	return words, nil
+}
+
 // The default that a field has whatever the others are, as JSON after `=`.
-func (t *table) constant(of reflect.Type, field reflect.StructField, name string) string {
-	named, ok := reflect.Zero(of).Interface().(interface{ OpenAPIModelName() string })
+func (t *table) constant(field jsonField) string {
+	named, ok := reflect.Zero(field.in).Interface().(interface{ OpenAPIModelName() string })
 	if !ok {
 		return ""
 	}
-	value := t.defaults[named.OpenAPIModelName()].Schema.Properties[name].Default
+	value := t.definitions[named.OpenAPIModelName()].Schema.Properties[field.name].Default
 	// OpenAPI also has the zero values of fields that are no pointers.
-	if value == nil || field.Type.Kind() != reflect.Pointer && reflect.ValueOf(value).IsZero() || isMap(value) {
+	if value == nil || field.of.Kind() != reflect.Pointer && reflect.ValueOf(value).IsZero() || isMap(value) {
 		return ""
 	}
 	text, err := json.Marshal(value)
