@@ -7,6 +7,7 @@
 mod conversions;
 mod crd;
 mod defaults;
+mod fields;
 mod normalize;
 mod restore;
 mod setters;

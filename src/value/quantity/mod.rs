@@ -64,6 +64,9 @@ pub enum QuantityError {
 /// The decimals that a parsed quantity is rounded to.
 const NANO: i32 = 9;
 
+/// The decimals of a thousandth.
+const MILLI: i32 = 3;
+
 impl Quantity {
     /// Parses a quantity as Kubernetes does: digits below nano are rounded away from zero, and binary values are capped at
     /// 2^63 − 1.
@@ -104,6 +107,14 @@ impl Quantity {
     /// times a power of ten as a float.
     pub fn as_f64(&self) -> f64 {
         self.amount.as_f64()
+    }
+
+    /// The quantity rounded away from zero to thousandths; `None` if it has no finer digits.
+    #[must_use]
+    pub fn rounded_up_to_milli(&self) -> Option<Self> {
+        let amount = self.amount.rounded(MILLI, Rounding::Up)?;
+        let rounded = Self { amount, format: self.format };
+        (rounded != *self).then_some(rounded)
     }
 
     /// The exact sum, in the format of the left side, or of the right side when the left is zero. `None`
