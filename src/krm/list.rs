@@ -4,6 +4,10 @@ use crate::value::{Text, Value};
 
 const DEFAULT_VERSION: &str = "config.kubernetes.io/v1";
 
+/// The versions of a ResourceList that differ from the current one in nothing that is read here.
+const VERSIONS: [&str; 3] =
+    [DEFAULT_VERSION, "config.kubernetes.io/v1beta1", "config.kubernetes.io/v1alpha1"];
+
 /// The input of a function.
 #[derive(Clone, Debug)]
 pub struct ResourceList {
@@ -24,6 +28,20 @@ pub enum ResourceListError {
     /// It is of another kind.
     #[error("expected a document of kind ResourceList, found kind {0}")]
     Kind(String),
+    /// It is of another version.
+    #[error("unknown apiVersion `{version}` of the ResourceList; known are {}", VERSIONS.join(", "))]
+    Version {
+        /// Its version.
+        version: String,
+    },
+    /// An item is no object.
+    #[error("items[{index}]: expected an object, found {found}")]
+    Item {
+        /// The number of the item.
+        index: usize,
+        /// What it is.
+        found: &'static str,
+    },
     /// A field has another type.
     #[error("`{field}` must be a {expected}, found {found}")]
     Type {
@@ -42,21 +60,37 @@ impl ResourceList {
     ///
     /// # Errors
     ///
-    /// A document of another kind, items or results that are no lists.
+    /// A document of another kind or version, items or results that are no lists, items that are no objects.
     pub fn from_value(document: &Value) -> Result<Self, ResourceListError> {
         let kind = document.get("kind").and_then(Value::as_str).unwrap_or("none");
         if kind != "ResourceList" && kind != "List" {
             return Err(ResourceListError::Kind(kind.into()));
         }
+        let api_version = match document.get("apiVersion") {
+            None => DEFAULT_VERSION.into(),
+            // Orchestrators take a plain List for the same.
+            Some(Value::String(version)) if kind == "List" && &**version == "v1" => DEFAULT_VERSION.into(),
+            Some(Value::String(version)) if VERSIONS.contains(&&**version) => version.clone(),
+            Some(Value::String(version)) => {
+                return Err(ResourceListError::Version { version: version.to_string() });
+            }
+            Some(other) => {
+                let (field, expected, found) = ("apiVersion", "string", other.type_name());
+                return Err(ResourceListError::Type { field, expected, found });
+            }
+        };
+        let items = list(document.get("items"), "items")?;
+        if let Some(index) = items.iter().position(|item| item.as_object().is_none()) {
+            return Err(ResourceListError::Item {
+                index,
+                found: items.get(index).map_or("", Value::type_name),
+            });
+        }
         let results = document.get("results");
         let results = results.and_then(|results| results.get("items")).or(results);
         Ok(Self {
-            api_version: document
-                .get("apiVersion")
-                .and_then(Value::as_text)
-                .cloned()
-                .unwrap_or_else(|| DEFAULT_VERSION.into()),
-            items: list(document.get("items"), "items")?,
+            api_version,
+            items,
             function_config: document.get("functionConfig").cloned().unwrap_or_default(),
             results: list(results, "results")?,
         })
@@ -102,14 +136,16 @@ pub fn is_resource(item: &Value, function_config: &Value) -> bool {
     has_kind && !is_file && (local.is_empty() || local == "false") && !is_same_object(item, function_config)
 }
 
-/// Whether two values are one object: an orchestrator may have annotated one of them.
+/// Whether two values are one object. Their metadata may differ in all but the name: an orchestrator or an earlier
+/// function may have changed one of them.
 pub fn is_same_object(item: &Value, other: &Value) -> bool {
     let same = |path: &[&str]| item.path(path) == other.path(path);
+    let (Some(members), Some(others)) = (item.as_object(), other.as_object()) else { return false };
     item.path(&["metadata", "name"]).is_some()
-        && same(&["apiVersion"])
-        && same(&["kind"])
         && same(&["metadata", "name"])
         && same(&["metadata", "namespace"])
+        && members.len() == others.len()
+        && members.iter().all(|(name, value)| &**name == "metadata" || other.get(name) == Some(value))
 }
 
 #[cfg(test)]
@@ -128,6 +164,31 @@ mod tests {
                 list.response(Vec::new(), Vec::new()),
                 json(r#"{"apiVersion":"config.kubernetes.io/v1","kind":"ResourceList","items":[]}"#)
             );
+        }
+    }
+
+    #[test]
+    fn a_plain_list_is_answered_with_a_resource_list() {
+        let list = ResourceList::from_value(&json(r#"{"apiVersion":"v1","kind":"List"}"#)).unwrap();
+        let expected = json(r#"{"apiVersion":"config.kubernetes.io/v1","kind":"ResourceList","items":[]}"#);
+        assert_eq!(list.response(Vec::new(), Vec::new()), expected);
+    }
+
+    #[test]
+    fn other_versions_and_items_that_are_no_objects_are_refused() {
+        let version = |version: &str| {
+            ResourceList::from_value(&json(&format!(r#"{{"apiVersion":"{version}","kind":"ResourceList"}}"#)))
+        };
+        for known in VERSIONS {
+            assert_eq!(version(known).unwrap().api_version, Text::from(known));
+        }
+        for unknown in ["config.kubernetes.io/v2", "v1", ""] {
+            assert_eq!(version(unknown).unwrap_err(), ResourceListError::Version { version: unknown.into() });
+        }
+        for (item, found) in [("5", "number"), ("null", "null"), (r#""a""#, "string"), ("[]", "array")] {
+            let text = format!(r#"{{"kind":"ResourceList","items":[{{}},{item}]}}"#);
+            let error = ResourceList::from_value(&json(&text)).unwrap_err();
+            assert_eq!(error, ResourceListError::Item { index: 1, found });
         }
     }
 
@@ -167,7 +228,12 @@ mod tests {
             "annotations":{"config.kubernetes.io/index":"0"}},"data":{}}"#,
         );
         assert!(!is_resource(&item, &config));
-        let other = json(r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"},"data":{}}"#);
-        assert!(is_resource(&other, &config));
+        for other in [
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"},"data":{}}"#,
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"config"},"data":{"a":"b"}}"#,
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"config"}}"#,
+        ] {
+            assert!(is_resource(&json(other), &config), "{other}");
+        }
     }
 }

@@ -105,6 +105,11 @@ fn one_document() -> Result<(), Failed> {
         (" \n\t\n# nothing\n---\n", "stdin: expected one document of kind ResourceList, found 0 documents"),
         ("kind: ResourceList\nitems: {}\n", "stdin: `items` must be a list, found object"),
         ("kind: ResourceList\nitems:\n- a: [\n", "stdin:3:6: "),
+        (
+            "apiVersion: config.kubernetes.io/v2\nkind: ResourceList\nitems: []\n",
+            "stdin: unknown apiVersion `config.kubernetes.io/v2` of the ResourceList; known are config.kubernetes.io/v1, ",
+        ),
+        ("kind: ResourceList\nitems:\n- {}\n- text\n", "stdin: items[1]: expected an object, found string"),
     ] {
         let output = run(Path::new("."), &["fn"], input)?;
         let stderr = String::from_utf8(output.stderr)?;
