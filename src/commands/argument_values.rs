@@ -21,7 +21,7 @@ pub(super) enum ArgumentError {
     Number(#[from] ParseIntError),
     #[error("`{0}` is no number")]
     NotANumber(String),
-    #[error("no limit is called `{name}`; there are {}", limit_names())]
+    #[error("no limit is called `{name}`; there are {}", limit_names().collect::<Vec<_>>().join(", "))]
     UnknownLimit { name: String },
     /// In kubectl's words.
     #[error(
@@ -58,20 +58,20 @@ pub(super) fn operation(text: &str) -> Result<Operation, ArgumentError> {
 pub(super) fn limit(text: &str) -> Result<(String, usize), ArgumentError> {
     let (name, value) = extra(text).map_err(|_| ArgumentError::Expected("NAME=N"))?;
     let Ok(number) = value.parse() else { return Err(ArgumentError::NotANumber(value)) };
-    let is_known = Limits::default().set(&name, number) || engine::Limits::default().set(&name, number);
+    let is_known = limit_names().any(|known| known == name);
     if is_known { Ok((name, number)) } else { Err(ArgumentError::UnknownLimit { name }) }
 }
 
-fn limit_names() -> String {
-    let names = Limit::ALL.iter().map(|limit| limit.name()).chain(engine::Limits::NAMES);
-    names.collect::<Vec<_>>().join(", ")
+/// The names of the limits of the input and the evaluation.
+pub(super) fn limit_names() -> impl Iterator<Item = &'static str> {
+    Limit::ALL.iter().map(|limit| limit.name()).chain(engine::Limits::NAMES)
 }
 
 /// The limits on the size of inputs and those on the evaluation of one rule, with some of them set.
 pub(super) fn limits(set: &[(String, usize)]) -> (Limits, engine::Limits) {
     let (mut inputs, mut evaluation) = (Limits::default(), engine::Limits::default());
     for (name, value) in set {
-        // `limit` has refused other names.
+        // Other names were refused.
         let _is_known = inputs.set(name, *value) || evaluation.set(name, *value);
     }
     (inputs, evaluation)

@@ -433,7 +433,7 @@ impl DiffOptions {
     }
 
     /// Notes that a run without diffs does not use an option.
-    pub(super) fn note_unused(&self, shows_diff: bool, reporter: &Reporter) {
+    pub(super) fn note_unused(&self, shows_diff: bool, reporter: &mut Reporter) {
         if self.annotate && !shows_diff {
             reporter.note("--annotate shapes diffs, and this run prints none");
         }

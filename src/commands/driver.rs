@@ -105,7 +105,7 @@ impl<'a> Presentation<'a> {
         if let Some(note) = self.selection.and_then(|selection| selection.unmatched(&summary.tally)) {
             reporter.omission(&note);
         }
-        summary.close(session, self.closing, self.summary, reporter);
+        summary.close(&session.context(), self.closing, self.summary, reporter);
         spool.print_all()
     }
 

@@ -32,6 +32,8 @@ pub(super) struct Evaluator<'a, W> {
 #[derive(Debug)]
 pub(super) struct Evaluated {
     pub(super) source: InputDocument,
+    /// The origin of an object without a text, if it is not a cluster.
+    pub(super) origin: Option<Origin>,
     /// Its objects, in order: one, or the items of a list.
     pub(super) objects: Vec<Evaluation>,
     /// The new value of the document; `None` if nothing changed.
@@ -122,6 +124,9 @@ impl Evaluated {
 
     /// The place of an object, as messages have it. Finding the line costs a second look at the text.
     pub(super) fn origin(&self, evaluation: &Evaluation) -> Origin {
+        if let Some(origin) = &self.origin {
+            return origin.clone();
+        }
         let line = self.document().map(|document| document.nearest_position(&evaluation.pointer).line);
         Origin { name: self.input_name().into(), line }
     }
@@ -141,7 +146,11 @@ impl Evaluated {
 
     /// The name of the file or cluster that the document comes from.
     pub(super) fn input_name(&self) -> &str {
-        self.document().map_or("cluster", |document| document.source().name())
+        match (self.document(), &self.origin) {
+            (Some(document), _) => document.source().name(),
+            (None, Some(origin)) => &origin.name,
+            (None, None) => "cluster",
+        }
     }
 }
 
@@ -162,7 +171,8 @@ impl<'a, W: World> Evaluator<'a, W> {
     }
 
     pub(super) fn evaluate(&self, source: InputDocument) -> Evaluated {
-        let mut evaluated = Evaluated { objects: Vec::new(), after: None, without_kind: 0, source };
+        let mut evaluated =
+            Evaluated { source, origin: None, objects: Vec::new(), after: None, without_kind: 0 };
         let Some(value) = evaluated.source.value().cloned() else { return evaluated };
         if evaluated.source.further {
             add_targets(&value, &mut evaluated);

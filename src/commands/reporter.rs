@@ -1,14 +1,15 @@
 //! Diagnostics on standard error, and the exit code that follows from them.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
-use crate::render::{divergence_notes, printable, printable_line};
+use crate::render::{Origin, divergence_notes, printable, printable_line};
 use crate::report::MissingData;
 use crate::semantics::{DivergenceSet, Semantics};
 use crate::source::SourceError;
 use crate::source::cluster::UnreadPolicies;
+use crate::value::ObjectRef;
 
 use super::exit::Exit;
 use super::progress::{KindProgress, Progress};
@@ -17,7 +18,8 @@ use super::progress::{KindProgress, Progress};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Verbosity {
     pub(super) quiet: bool,
-    pub(super) strict: bool,
+    /// The name of the option that makes omissions errors, if it is set.
+    pub(super) strict: Option<&'static str>,
 }
 
 /// Prints diagnostics on standard error, and keeps the exit code of the run.
@@ -29,6 +31,8 @@ pub(super) struct Reporter {
     /// The last error of a cluster, which is not repeated.
     last_cluster_error: String,
     gaps: MissingData,
+    /// The notes that were printed, for results that repeat them.
+    notes: Vec<Note>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +41,34 @@ pub(super) enum NoteKind {
     Omission,
     /// Anything else.
     Other,
+}
+
+/// A note on a run.
+#[derive(Clone, Debug)]
+pub(super) struct Note {
+    pub(super) kind: NoteKind,
+    pub(super) text: String,
+    /// The object that the note is about; `None` for the whole run.
+    pub(super) subject: Option<NoteSubject>,
+}
+
+/// The object that a note is about.
+#[derive(Clone, Debug)]
+pub(super) struct NoteSubject {
+    pub(super) object: Option<ObjectRef>,
+    pub(super) origin: Origin,
+    /// The index of the input that holds it.
+    pub(super) input: usize,
+}
+
+impl Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(NoteSubject { object, origin, .. }) = &self.subject {
+            let name = object.as_ref().map_or_else(String::new, ToString::to_string);
+            write!(f, "{origin}: {name}: ")?;
+        }
+        f.write_str(&self.text)
+    }
 }
 
 impl Reporter {
@@ -48,7 +80,12 @@ impl Reporter {
             progress,
             last_cluster_error: String::new(),
             gaps: MissingData::default(),
+            notes: Vec::new(),
         }
+    }
+
+    pub(super) const fn set_verbosity(&mut self, verbosity: Verbosity) {
+        self.verbosity = verbosity;
     }
 
     /// Prints an error with the exit code that it leads to.
@@ -100,6 +137,11 @@ impl Reporter {
         loaded.map_err(|errors| self.source_errors(&errors)).ok()
     }
 
+    /// Prints the errors of an input that is not valid; `None` if there are any.
+    pub(super) fn valid<T>(&mut self, checked: Result<T, Vec<impl Display>>) -> Option<T> {
+        checked.map_err(|errors| errors.iter().for_each(|error| self.error(Exit::Input, error))).ok()
+    }
+
     /// Prints errors of the input or the cluster.
     pub(super) fn source_errors<'e>(&mut self, errors: impl IntoIterator<Item = &'e SourceError>) {
         errors.into_iter().for_each(|error| self.source_error(error));
@@ -143,29 +185,40 @@ impl Reporter {
         self.print(lines);
     }
 
-    pub(super) fn note(&self, message: impl Display) {
-        if !self.verbosity.quiet {
-            self.print(&format!("note: {message}\n"));
-        }
+    pub(super) fn note(&mut self, message: impl Display) {
+        self.add(Note { kind: NoteKind::Other, text: message.to_string(), subject: None });
     }
 
     /// Prints a note on an omission, which is an error in a strict run.
     pub(super) fn omission(&mut self, message: impl Display) {
-        if self.verbosity.strict {
-            self.error(Exit::Evaluation, format_args!("{message} (--strict)"));
-        } else {
-            self.note(message);
+        self.add(Note { kind: NoteKind::Omission, text: message.to_string(), subject: None });
+    }
+
+    /// Prints a note.
+    pub(super) fn add(&mut self, note: Note) {
+        match self.verbosity.strict.filter(|_| note.kind == NoteKind::Omission) {
+            Some(option) => self.error(Exit::Evaluation, format_args!("{note} ({option})")),
+            None if self.verbosity.quiet => return,
+            None => self.print(&format!("note: {note}\n")),
         }
+        self.notes.push(note);
     }
 
     /// Prints notes that were collected before.
     pub(super) fn notes(&mut self, notes: &[(NoteKind, String)]) {
-        for (kind, note) in notes {
-            match kind {
-                NoteKind::Omission => self.omission(note),
-                NoteKind::Other => self.note(note),
-            }
+        for (kind, text) in notes {
+            self.add(Note { kind: *kind, text: text.clone(), subject: None });
         }
+    }
+
+    /// The notes that were printed until now.
+    pub(super) fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Whether omissions are errors.
+    pub(super) const fn is_strict(&self) -> bool {
+        self.verbosity.strict.is_some()
     }
 
     /// Prints a note for each divergence that was met.
@@ -218,7 +271,7 @@ mod tests {
 
     #[test]
     fn strictness_turns_omissions_into_errors() {
-        let mut reporter = Reporter::new(Verbosity { quiet: true, strict: true });
+        let mut reporter = Reporter::new(Verbosity { quiet: true, strict: Some("--strict") });
         reporter.note("unimportant");
         assert_eq!(reporter.exit(), Exit::Done);
         reporter.omission("left out");

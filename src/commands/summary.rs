@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::engine::Engine;
 use crate::render::{
     Width, counted, dry_run_line, dry_runs_line, error_lines, listed, missing_targets, shown_message,
     summary_table,
@@ -14,7 +15,8 @@ use crate::yaml::{Edited, Fallback};
 
 use super::evaluate::{Evaluated, Evaluation, NotIdempotent};
 use super::exit::Exit;
-use super::reporter::Reporter;
+use super::missing_schemas::MissingSchemas;
+use super::reporter::{Note, NoteKind, NoteSubject, Reporter};
 use super::session::Session;
 
 /// How many objects that the API server refuses are named in errors; the rest is counted.
@@ -40,8 +42,8 @@ pub(super) struct RunSummary {
     printed: BTreeMap<Fallback, Vec<String>>,
     /// The places of documents in which aliases were written out.
     expanded: Vec<String>,
-    /// Notes on what a second run would change.
-    not_idempotent: Vec<String>,
+    /// Notes on single objects.
+    object_notes: Vec<Note>,
     /// Namespaces whose labels a rule needed and no input has.
     unlabelled: BTreeSet<Text>,
     /// Whether a rule needed the user, and no input has one.
@@ -74,6 +76,21 @@ pub(super) enum SummaryStyle {
     None,
 }
 
+/// What notes at the end of a run are about besides its results.
+pub(super) struct RunContext<'a> {
+    pub(super) engine: &'a Engine,
+    /// Notes on the inputs.
+    pub(super) notes: &'a [(NoteKind, String)],
+    /// The same, reported only if some rule changes an object or fails.
+    pub(super) notes_on_acts: &'a [String],
+    /// The kinds whose schema could not be read from a cluster.
+    pub(super) missing_schemas: Option<&'a MissingSchemas>,
+    /// The namespaces that a cluster does not have, which was reported.
+    pub(super) absent_namespaces: Vec<Text>,
+    /// Whether there is a cluster that is not asked about the objects.
+    pub(super) has_unasked_cluster: bool,
+}
+
 /// Which notes come at the end of a run besides the others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Closing {
@@ -99,20 +116,27 @@ impl RunSummary {
         }
     }
 
-    /// Counts the objects of a document.
+    /// Counts the objects of a document, and reports failed rules in the exit code.
     pub(super) fn add(&mut self, evaluated: &Evaluated, reporter: &mut Reporter) {
+        self.count(evaluated);
         for object in &evaluated.objects {
-            self.add_object(evaluated, object);
             if object.report.has_error() {
                 reporter.worsen(Exit::Evaluation);
             }
             self.add_dry_run(&object.report, reporter);
         }
+        reporter.advance(evaluated.objects.len());
+    }
+
+    /// Counts the objects of a document.
+    pub(super) fn count(&mut self, evaluated: &Evaluated) {
+        for object in &evaluated.objects {
+            self.add_object(evaluated, object);
+        }
         if evaluated.without_kind > 0 {
             self.without_kind += evaluated.without_kind;
             self.without_kind_in.insert(evaluated.input_name().to_owned());
         }
-        reporter.advance(evaluated.objects.len());
     }
 
     fn add_object(&mut self, evaluated: &Evaluated, object: &Evaluation) {
@@ -147,9 +171,13 @@ impl RunSummary {
             }
         }
         for rule in &object.second_run {
-            let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
-            let change = shown_message(report, &second_run(rule, report));
-            self.not_idempotent.push(format!("{}: {name}: {change}", evaluated.origin(object)));
+            let text = shown_message(report, &second_run(rule, report));
+            let subject = NoteSubject {
+                object: report.object.clone(),
+                origin: evaluated.origin(object),
+                input: evaluated.source.input,
+            };
+            self.object_notes.push(Note { kind: NoteKind::Omission, text, subject: Some(subject) });
         }
     }
 
@@ -192,17 +220,17 @@ impl RunSummary {
     /// Reports notes and the summary at the end of a run.
     pub(super) fn close(
         &self,
-        session: &Session,
+        context: &RunContext<'_>,
         closing: Closing,
         style: SummaryStyle,
         reporter: &mut Reporter,
     ) {
-        self.report_notes(session, reporter);
+        self.report_notes(context, reporter);
         if closing.unmatched_rules {
-            self.report_unmatched_rules(session, reporter);
+            self.report_unmatched_rules(context, reporter);
         }
         if closing.divergences {
-            reporter.divergences(self.divergences, session.engine.settings().semantics);
+            reporter.divergences(self.divergences, context.engine.settings().semantics);
         }
         if let Some(kyverno) = &self.tally.kyverno {
             reporter.note(&kyverno.message);
@@ -210,30 +238,32 @@ impl RunSummary {
         self.report_totals(style, reporter);
     }
 
-    fn report_notes(&self, session: &Session, reporter: &mut Reporter) {
+    fn report_notes(&self, context: &RunContext<'_>, reporter: &mut Reporter) {
+        let names = context.engine.settings().input_names;
         reporter.finish_progress();
-        reporter.notes(&session.notes);
+        reporter.notes(context.notes);
         let acts = self.tally.changed + self.tally.errors > 0 || !self.triggered.is_empty();
-        for note in session.notes_on_acts.iter().filter(|_| acts) {
+        for note in context.notes_on_acts.iter().filter(|_| acts) {
             reporter.note(note);
         }
-        let unused = session.missing_schemas.unused().filter(|schema| self.has_matched(schema));
+        let unused = context.missing_schemas.into_iter().flat_map(MissingSchemas::unused);
+        let unused = unused.filter(|schema| self.has_matched(schema));
         for MissingSchema { name, why, .. } in unused {
             reporter.omission(format_args!(
                 "the schema of {name} cannot be read, lists in it merge without keys: {why}"
             ));
         }
-        for note in &self.not_idempotent {
-            reporter.omission(note);
+        for note in &self.object_notes {
+            reporter.add(note.clone());
         }
         self.report_documents(reporter);
-        self.report_unknown(session, reporter);
-        self.report_excluded(session, reporter);
+        self.report_unknown(context, reporter);
+        self.report_excluded(context, reporter);
         if !self.missing_targets.is_empty() {
-            let names = listed(self.missing_targets.iter().cloned());
-            reporter.omission(format_args!(
-                "targets that no given object is: {names} (`--targets` gives further objects)"
-            ));
+            let targets = listed(self.missing_targets.iter().cloned());
+            let remedy =
+                names.targets.map_or_else(String::new, |name| format!(" ({name} gives further objects)"));
+            reporter.omission(format_args!("targets that no given object is: {targets}{remedy}"));
         }
         for line in &self.refusals {
             reporter.error(Exit::Evaluation, line);
@@ -247,9 +277,11 @@ impl RunSummary {
             }
         }
         if self.lacks_user {
-            let text = "rules select by user, and nobody said who sends the requests (`--userinfo` does): such \
-                        parts of `match` are left aside";
-            reporter.omission(text);
+            reporter.omission(format_args!(
+                "rules select by user, and nobody said who sends the requests ({} does): such parts of `match` are \
+                 left aside",
+                names.user
+            ));
         }
     }
 
@@ -278,16 +310,15 @@ impl RunSummary {
     }
 
     /// Notes on what rules and exceptions needed and no input has.
-    fn report_unknown(&self, session: &Session, reporter: &mut Reporter) {
-        // Namespaces that do not exist were reported.
-        let absent = session.absent_namespaces();
-        let unlabelled: Vec<&Text> = self.unlabelled.iter().filter(|name| !absent.contains(name)).collect();
+    fn report_unknown(&self, context: &RunContext<'_>, reporter: &mut Reporter) {
+        let is_absent = |name: &&Text| context.absent_namespaces.contains(name);
+        let unlabelled: Vec<&Text> = self.unlabelled.iter().filter(|name| !is_absent(name)).collect();
         if !unlabelled.is_empty() {
             let names = listed(unlabelled.iter().map(ToString::to_string));
-            let remedy = if session.has_unasked_cluster() {
-                "`--live` asks the cluster for them"
+            let remedy = if context.has_unasked_cluster {
+                "`--live` asks the cluster for them".to_owned()
             } else {
-                "`--values` or a Namespace among the objects gives them"
+                format!("{} gives them", context.engine.settings().input_names.namespace_labels)
             };
             reporter.omission(format_args!(
                 "rules select by the labels of namespaces that were not given and count as having none: {names} \
@@ -301,7 +332,7 @@ impl RunSummary {
     }
 
     /// Notes on objects that exceptions and Kyverno's configuration exclude.
-    fn report_excluded(&self, session: &Session, reporter: &Reporter) {
+    fn report_excluded(&self, context: &RunContext<'_>, reporter: &mut Reporter) {
         if !self.exempted.is_empty() {
             let names = self.exempted.iter();
             let names = names.map(|(name, objects)| format!("{name} for {}", counted(*objects, "object")));
@@ -310,7 +341,7 @@ impl RunSummary {
         if !self.excluded.is_empty() {
             let objects = counted(self.excluded.values().sum(), "object");
             let filters = listed(self.excluded.keys().map(ToString::to_string));
-            let instead = match session.engine.settings().semantics {
+            let instead = match context.engine.settings().semantics {
                 Semantics::Documented => {
                     "the cluster would leave them as they are, as --semantics kyverno shows"
                 }
@@ -378,7 +409,7 @@ impl RunSummary {
     }
 
     /// Notes the rules that matched no object; a match of a rule generated by autogen counts for its source.
-    fn report_unmatched_rules(&self, session: &Session, reporter: &mut Reporter) {
+    fn report_unmatched_rules(&self, context: &RunContext<'_>, reporter: &mut Reporter) {
         let matched: BTreeSet<(&str, &str)> = self
             .tally
             .rows
@@ -387,7 +418,7 @@ impl RunSummary {
             .chain(self.triggered.iter().map(|(policy, rule)| (&**policy, &**rule)))
             .collect();
         let mut unmatched = Vec::new();
-        for policy in session.engine.policies().policies() {
+        for policy in context.engine.policies().policies() {
             let name = policy.full_name();
             let rules = policy.rules();
             let selected: BTreeSet<&Text> = rules

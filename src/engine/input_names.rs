@@ -14,10 +14,14 @@ pub struct InputNames {
     pub values: &'static str,
     /// The user of the requests.
     pub user: &'static str,
+    /// The labels of namespaces.
+    pub namespace_labels: &'static str,
+    /// Objects that only rules with targets may change; `None` if they are not an input.
+    pub targets: Option<&'static str>,
     /// The stored objects of updates; `None` if they are not an input.
     pub old: Option<&'static str>,
-    /// Whether `--limit NAME=N` sets limits.
-    pub limits: bool,
+    /// The input that sets a limit to N, with NAME for its name.
+    pub limits: &'static str,
 }
 
 impl InputNames {
@@ -28,8 +32,10 @@ impl InputNames {
         entries: "`--values FILE`",
         values: "`--values FILE` or `--set NAME=VALUE`",
         user: "`--userinfo FILE`",
+        namespace_labels: "`--values` or a Namespace among the objects",
+        targets: Some("`--targets`"),
         old: Some("`--old PATH`"),
-        limits: true,
+        limits: "`--limit NAME=N`",
     };
     /// For the functionConfig of the KRM function.
     pub const FUNCTION: Self = Self {
@@ -38,8 +44,10 @@ impl InputNames {
         entries: "`values`",
         values: "`values`",
         user: "`userInfo`",
+        namespace_labels: "`values` or a Namespace among the items",
+        targets: None,
         old: None,
-        limits: false,
+        limits: "`limits: {NAME: N}`",
     };
     /// For a test suite.
     pub const SUITE: Self = Self {
@@ -48,13 +56,15 @@ impl InputNames {
         entries: "`variables` of the suite",
         values: "`variables` of the suite",
         user: "`userinfo` of the suite",
+        namespace_labels: "`variables` of the suite",
+        targets: None,
         old: None,
-        limits: true,
+        limits: "`--limit NAME=N`",
     };
 
-    /// How to raise a limit; `None` if it cannot be raised.
-    pub fn limit_hint(&self, limit: &str) -> Option<String> {
-        self.limits.then(|| format!("`--limit {limit}=N` allows more"))
+    /// How to raise a limit.
+    pub fn limit_hint(&self, limit: &str) -> String {
+        format!("{} allows more", self.limits.replace("NAME", limit))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::decode::{DecodeError, Decoder, unknown_field};
 use crate::policy::Operation;
 use crate::semantics::{LegacyMode, Semantics};
-use crate::value::{Pointer, Text, Value};
+use crate::value::{Number, Pointer, Text, Value};
 
 use super::Severity;
 use super::fields::{FIELDS, words_of};
@@ -27,6 +27,8 @@ pub struct FunctionConfig {
     pub user_info: Option<Value>,
     /// Exceptions from policies, paths and inline ones in their order.
     pub exceptions: Vec<PolicyInput>,
+    /// Definitions of custom resources, paths and inline ones in their order.
+    pub crds: Vec<PolicyInput>,
     /// The operation of the requests.
     pub operation: Option<Operation>,
     /// Which semantics.
@@ -39,6 +41,25 @@ pub struct FunctionConfig {
     pub on_error: OnError,
     /// The severity of changes, in [`Mode::Validate`].
     pub severity: Severity,
+    /// Whether omissions are errors.
+    pub strict: bool,
+    /// Whether notes are left out.
+    pub quiet: bool,
+    /// Whether each changed object is evaluated a second time.
+    pub check_idempotent: bool,
+    /// Limits on the inputs and on the evaluation of one rule. The names are not checked.
+    pub limits: Vec<NamedLimit>,
+}
+
+/// A limit of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedLimit {
+    /// Its name.
+    pub name: Text,
+    /// Its value.
+    pub value: usize,
+    /// Its place in the configuration.
+    pub at: Pointer,
 }
 
 /// What a function does with the changes of its policies.
@@ -53,7 +74,7 @@ pub enum Mode {
     Validate,
 }
 
-/// A policy, an exception or an object of the configuration.
+/// A policy, an exception, a definition or an object of the configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyInput {
     /// A path, relative to where the function runs.
@@ -169,19 +190,50 @@ impl<'v> Reader<'v> {
         FunctionConfig {
             mode,
             policies,
-            policies_from_items: self.flag("policiesFromItems"),
+            policies_from_items: self.flag("policiesFromItems", false),
             manifests,
             context_from: self.inputs("contextFrom", "an object"),
             values: self.document("values"),
             user_info: self.document("userInfo"),
             exceptions: self.inputs("exceptions", "an exception"),
+            crds: self.inputs("crds", "a definition"),
             operation: self.one_of("operation").and_then(Operation::parse),
             semantics: self.word("semantics", &[("kyverno", Semantics::Kyverno)]),
             legacy: self.word("legacy", &LegacyMode::ALL),
             as_written: self.word("view", &[("written", true)]),
             on_error: self.word("onError", &[("warn", OnError::Warn)]),
             severity: self.word("severity", &SEVERITIES),
+            strict: self.flag("strict", false),
+            quiet: self.flag("quiet", false),
+            check_idempotent: self.flag("checkIdempotent", true),
+            limits: self.limits(),
         }
+    }
+
+    /// Limits by their names; in a ConfigMap lines such as `steps=5000000`.
+    fn limits(&mut self) -> Vec<NamedLimit> {
+        let mut limits = Vec::new();
+        let mut add = |name: &str, at: Pointer, value: Option<usize>, decoder: &mut Decoder| match value {
+            Some(value) => limits.push(NamedLimit { name: name.into(), value, at }),
+            None => decoder.error(&at, "expected a whole number"),
+        };
+        if self.form == Form::Typed {
+            for (name, at, value) in self.decoder.members(self.spec, &self.at, "limits") {
+                let number = value.as_number().and_then(Number::as_i64);
+                add(name, at, number.and_then(|number| usize::try_from(number).ok()), &mut self.decoder);
+            }
+        } else if let Some((at, value)) = self.field("limits") {
+            match value.as_str() {
+                None => self.decoder.type_error(value, &at, "lines of NAME=N"),
+                Some(lines) => {
+                    for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
+                        let (name, value) = line.split_once('=').unwrap_or((line, ""));
+                        add(name.trim(), at.key(name.trim()), value.trim().parse().ok(), &mut self.decoder);
+                    }
+                }
+            }
+        }
+        limits
     }
 
     fn paths(&mut self, field: &str) -> Vec<Text> {
@@ -227,17 +279,17 @@ impl<'v> Reader<'v> {
         found
     }
 
-    fn flag(&mut self, field: &str) -> bool {
+    fn flag(&mut self, field: &str, default: bool) -> bool {
         let is_text = self.form == Form::Strings;
         match self.field(field) {
-            None => false,
+            None => default,
             // In a ConfigMap too: some orchestrators write `key=value` arguments as untyped scalars.
             Some((_, Value::Bool(flag))) => *flag,
             Some((_, Value::String(text))) if is_text && &**text == "true" => true,
             Some((_, Value::String(text))) if is_text && &**text == "false" => false,
             Some(_) => {
                 self.error(field, "expected true or false");
-                false
+                default
             }
         }
     }
@@ -301,12 +353,15 @@ mod tests {
     fn both_forms_say_the_same() {
         let typed = read(
             r#"{"apiVersion":"kyv.dev/v1alpha1","kind":"Kyv","spec":{"policies":["a.yaml","b"],
-            "onError":"warn","semantics":"kyverno","legacy":"native","policiesFromItems":true,"operation":"UPDATE"}}"#,
+            "onError":"warn","semantics":"kyverno","legacy":"native","policiesFromItems":true,"operation":"UPDATE",
+            "view":"written","crds":["c.yaml"],"strict":true,"quiet":true,"checkIdempotent":false,
+            "limits":{"steps":5}}}"#,
         )
         .unwrap();
         let strings = read(
             r#"{"apiVersion":"v1","kind":"ConfigMap","data":{"policies":"a.yaml\n b\n","onError":"warn",
-            "semantics":"kyverno","legacy":"native","policiesFromItems":"true","operation":"UPDATE"}}"#,
+            "semantics":"kyverno","legacy":"native","policiesFromItems":"true","operation":"UPDATE","view":"written",
+            "crds":"c.yaml","strict":"true","quiet":"true","checkIdempotent":"false","limits":"steps = 5\n"}}"#,
         )
         .unwrap();
         for config in [typed, strings] {
@@ -316,6 +371,10 @@ mod tests {
             assert_eq!(config.legacy, LegacyMode::Native);
             assert!(config.policies_from_items);
             assert_eq!(config.operation, Some(Operation::Update));
+            assert_eq!(config.crds, [PolicyInput::Path("c.yaml".into())]);
+            assert!(config.as_written && config.strict && config.quiet && !config.check_idempotent);
+            let limits: Vec<_> = config.limits.iter().map(|limit| (&*limit.name, limit.value)).collect();
+            assert_eq!(limits, [("steps", 5)]);
         }
     }
 
@@ -347,6 +406,28 @@ mod tests {
             let errors = kyv(spec).unwrap_err();
             assert!(errors.iter().any(|error| error.contains(reason)), "{spec}: {errors:?}");
         }
+    }
+
+    #[test]
+    fn objects_are_checked_for_idempotence_unless_the_configuration_says_no() {
+        let config = read(r#"{"apiVersion":"kyv.dev/v1alpha1","kind":"Kyv"}"#).unwrap();
+        assert!(config.check_idempotent && !config.strict && !config.quiet && config.limits.is_empty());
+    }
+
+    #[test]
+    fn limits_are_whole_numbers() {
+        for (head, limits) in [
+            (r#""apiVersion":"kyv.dev/v1alpha1","kind":"Kyv","spec""#, r#"{"steps":"5","rounds":-1}"#),
+            (r#""apiVersion":"v1","kind":"ConfigMap","data""#, r#""steps\nrounds=x""#),
+        ] {
+            let errors = read(&format!(r#"{{{head}:{{"limits":{limits}}}}}"#)).unwrap_err();
+            let is_named = |name: &str| {
+                let wanted = format!(".limits.{name}: expected a whole number");
+                errors.iter().any(|error| error.ends_with(&wanted))
+            };
+            assert!(errors.len() == 2 && is_named("steps") && is_named("rounds"), "{errors:?}");
+        }
+        assert!(read(r#"{"apiVersion":"v1","kind":"ConfigMap","data":{"limits":{}}}"#).is_err());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The fields of a `Kyv`, which `krm-function/crd.yaml` describes.
 
 /// The fields of `spec`; of a ConfigMap's `data`, too.
-pub(super) const FIELDS: [&str; 14] = [
+pub(super) const FIELDS: [&str; 19] = [
     "mode",
     "policies",
     "policiesFromItems",
@@ -10,12 +10,17 @@ pub(super) const FIELDS: [&str; 14] = [
     "userInfo",
     "exceptions",
     "contextFrom",
+    "crds",
     "operation",
     "semantics",
     "legacy",
     "view",
     "onError",
     "severity",
+    "strict",
+    "quiet",
+    "checkIdempotent",
+    "limits",
 ];
 
 /// The words that a field may have, the default first; none for a field of another type.

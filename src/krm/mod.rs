@@ -13,7 +13,9 @@ mod results;
 
 pub use annotations::{InternalAnnotations, file_path, hide, is_internal};
 pub use check::{duplicates, item_errors};
-pub use config::{ConfigError, FunctionConfig, Mode, OnError, PolicyInput};
+pub use config::{ConfigError, FunctionConfig, Mode, NamedLimit, OnError, PolicyInput};
 pub use list::{ResourceList, ResourceListError, is_resource, is_same_object};
 pub use response::{ItemOutcome, Response, response_text};
-pub use results::{Severities, Severity, change_words, failure, file, file_of, results, sort, warning};
+pub use results::{
+    Severities, Severity, change_words, failure, file, file_of, message_result, results, sort,
+};

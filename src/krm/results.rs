@@ -33,9 +33,21 @@ pub fn failure(message: &str) -> Value {
     result(message, Severity::Error)
 }
 
-/// A warning about no object in particular.
-pub fn warning(message: &str) -> Value {
-    result(message, Severity::Warning)
+/// A message about an object and its file, if they are known.
+pub fn message_result(
+    message: &str,
+    severity: Severity,
+    object: Option<&ObjectRef>,
+    file: Option<&Value>,
+) -> Value {
+    let mut row = result(message, severity);
+    if let Some(object) = object.filter(|object| !object.name.is_empty()) {
+        row.insert("resourceRef", reference(object));
+    }
+    if let Some(file) = file {
+        row.insert("file", file.clone());
+    }
+    row
 }
 
 fn result(message: &str, severity: Severity) -> Value {

@@ -56,6 +56,19 @@ pub fn custom_kinds(arguments: &[PathBuf], limits: &Limits) -> Result<Vec<Custom
     if errors.is_empty() { Ok(found) } else { Err(errors) }
 }
 
+/// Reads a definition in a document; `None` if the node is no definition.
+///
+/// # Errors
+///
+/// A definition without group, kind or scope.
+pub fn custom_kind_at(
+    document: &Document,
+    at: &Pointer,
+    node: &Value,
+) -> Option<Result<CustomKind, SourceError>> {
+    is_definition(node).then(|| custom_kind(document, at, node.clone()))
+}
+
 /// Reads the definitions of a text. Other documents are ignored.
 ///
 /// # Errors

@@ -26,7 +26,7 @@ mod write;
 
 pub use batch::{InputBatch, InputErrors, UnparsedText};
 pub use context_objects::{ContextObjectLoader, ContextObjects, RequestedResources};
-pub use crds::{CustomKind, custom_kinds, custom_kinds_in};
+pub use crds::{CustomKind, custom_kind_at, custom_kinds, custom_kinds_in};
 pub use error::{Place, SourceError};
 pub use exceptions::{ExceptionLoader, LoadedExceptions};
 pub use form::Head;

@@ -177,7 +177,7 @@ impl<'a> Run<'a> {
                 for note in &self.notes {
                     reporter.note(note);
                 }
-                summary.close(&session, Closing::ALL, SummaryStyle::Line, reporter);
+                summary.close(&session.context(), Closing::ALL, SummaryStyle::Line, reporter);
                 // A note is never an error here, but refused dry runs are.
                 if reporter.exit() == Exit::Done {
                     self.print(spool, reporter);

@@ -1,22 +1,22 @@
 //! The policies applied to the items, and the function's response.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::commands::evaluate::{Evaluated, Evaluator};
 use crate::commands::exit::Exit;
 use crate::commands::pipeline::{chunks, evaluate_all};
-use crate::commands::reporter::Reporter;
+use crate::commands::reporter::{Note, NoteKind, Reporter};
+use crate::commands::summary::{Closing, RunContext, RunSummary, SummaryStyle};
 use crate::krm::{
     ItemOutcome, Mode, OnError, Response, Severities, Severity, change_words, file_of, file_path, hide,
-    is_resource, is_same_object, results, sort, warning,
+    is_resource, is_same_object, message_result, results, sort,
 };
 use crate::policy::{DocumentKind, kind_of};
 use crate::render::{Masked, Origin, error_lines, mask_beside, printable_line};
 use crate::report::{ObjectReport, Outcome};
-use crate::semantics::DivergenceSet;
 use crate::source::{Content, InputDocument, OldObjects};
-use crate::value::{ObjectRef, Text, Value};
+use crate::value::{GroupVersionKind, ObjectRef, Value};
 
 use super::input::{FunctionInput, Node, Subject};
 use super::load::Function;
@@ -33,14 +33,13 @@ impl Function {
                 input.items.iter().map(|item| self.subject(item, input.config.value)).collect()
             }
         };
-        let mut evaluated = self.run(&subjects);
-        let failed = self.report(&evaluated, reporter);
+        let mut summary = RunSummary::without_impact();
+        let mut evaluated = self.run(&subjects, &mut summary);
+        self.report(&evaluated, &summary, reporter);
         let mut results: Vec<Value> =
             evaluated.iter_mut().flatten().flat_map(|item| std::mem::take(&mut item.results)).collect();
-        if self.world.uses_time() {
-            reporter.note(TIME_DEPENDENT);
-            results.push(warning(TIME_DEPENDENT));
-        }
+        let is_strict = reporter.is_strict();
+        results.extend(reporter.take_notes().iter().map(|note| note_result(note, is_strict, &subjects)));
         sort(&mut results);
         if mode == Mode::Validate {
             // kustomize expects no items from a validator, but items that come from files would be deleted.
@@ -48,7 +47,7 @@ impl Function {
             let outcome = if is_of_files { ItemOutcome::Kept } else { ItemOutcome::Dropped };
             return Response { items: vec![outcome; input.items.len()], added: Vec::new(), results };
         }
-        if failed {
+        if reporter.exit() != Exit::Done {
             // The changes did not happen: only errors are reported.
             let error = Value::from(Severity::Error.word());
             results.retain(|result| result.get("severity") == Some(&error));
@@ -73,7 +72,9 @@ impl Function {
                 Some(path) => Origin { name: path.clone(), line: None },
                 None => item.origin(),
             },
-            is_evaluated: is_resource(item.value, function_config) && !self.is_applied(item.value),
+            is_evaluated: is_resource(item.value, function_config) && !self.is_applied(item.value)
+                // So that it is noted.
+                || GroupVersionKind::of(item.value).is_none(),
             file,
         }
     }
@@ -101,9 +102,12 @@ impl Function {
     }
 
     /// Evaluates the subjects; `None` for one that policies are not applied to.
-    fn run(&self, subjects: &[Subject]) -> Vec<Option<ItemResult>> {
+    fn run(&self, subjects: &[Subject], summary: &mut RunSummary) -> Vec<Option<ItemResult>> {
         let old = OldObjects::default();
-        let evaluator = Evaluator::new(&self.engine, &self.world, &old);
+        let evaluator = Evaluator {
+            check_idempotent: self.config.check_idempotent,
+            ..Evaluator::new(&self.engine, &self.world, &old)
+        };
         let severities = self.severities();
         let visible = subjects.iter().enumerate().filter(|(_, subject)| subject.is_evaluated);
         let documents = visible.map(|(input, subject)| {
@@ -113,10 +117,12 @@ impl Function {
         // The index of the input is that of the subject. Targets that are no items are left out.
         let prepare = |evaluated: &mut Evaluated| {
             let subject = subjects.get(evaluated.source.input).filter(|_| !evaluated.source.further)?;
+            evaluated.origin = Some(subject.origin.clone());
             Some(item_result(evaluated, subject, severities))
         };
         let mut all: Vec<Option<ItemResult>> = subjects.iter().map(|_| None).collect();
         let collect = |evaluated: Evaluated, result: Option<ItemResult>| {
+            summary.count(&evaluated);
             if let (Some(result), Some(place)) = (result, all.get_mut(evaluated.source.input)) {
                 *place = Some(result);
             }
@@ -126,46 +132,46 @@ impl Function {
         all
     }
 
-    /// Reports diagnostics; returns whether the function fails because of failed rules.
-    fn report(&self, evaluated: &[Option<ItemResult>], reporter: &mut Reporter) -> bool {
-        let mut divergences = DivergenceSet::NONE;
-        let mut exceptions = BTreeSet::new();
-        let mut undecided = BTreeSet::new();
-        let mut missing = BTreeSet::new();
-        let mut failed = false;
+    /// Reports failed rules, changes in mode validate, and notes.
+    fn report(&self, evaluated: &[Option<ItemResult>], summary: &RunSummary, reporter: &mut Reporter) {
         for result in evaluated.iter().flatten() {
-            divergences.extend(result.divergences);
-            exceptions.extend(&result.exceptions);
-            undecided.extend(&result.undecided);
-            missing.extend(&result.missing);
             if !result.violations.is_empty() {
                 let exit = if self.config.severity == Severity::Error { Exit::Changes } else { Exit::Done };
                 reporter.error_lines(exit, &result.violations);
             }
             if !result.errors.is_empty() {
                 match self.config.on_error {
-                    OnError::Fail => {
-                        failed = true;
-                        reporter.error_lines(Exit::Evaluation, &result.errors);
-                    }
+                    OnError::Fail => reporter.error_lines(Exit::Evaluation, &result.errors),
                     OnError::Warn => reporter.error_lines(Exit::Done, &as_warnings(&result.errors)),
                 }
             }
         }
-        for target in missing {
-            reporter.omission(format_args!("no item is the target {target}"));
+        let context = RunContext {
+            engine: &self.engine,
+            notes: &self.notes,
+            notes_on_acts: &[],
+            missing_schemas: None,
+            absent_namespaces: Vec::new(),
+            has_unasked_cluster: false,
+        };
+        summary.close(&context, Closing::ALL, SummaryStyle::None, reporter);
+        if self.world.uses_time() {
+            reporter.omission(TIME_DEPENDENT);
         }
-        reporter.notes(&self.notes);
-        for text in undecided {
-            reporter.omission(text);
-        }
-        if !exceptions.is_empty() {
-            let names: Vec<&str> = exceptions.into_iter().map(|name| &**name).collect();
-            reporter.note(format_args!("exceptions applied: {}", names.join(", ")));
-        }
-        reporter.divergences(divergences, self.engine.settings().semantics);
-        failed
     }
+}
+
+/// The result that repeats a note.
+fn note_result(note: &Note, is_strict: bool, subjects: &[Subject]) -> Value {
+    let severity = match note.kind {
+        NoteKind::Omission if is_strict => Severity::Error,
+        NoteKind::Omission => Severity::Warning,
+        NoteKind::Other => Severity::Info,
+    };
+    let subject = note.subject.as_ref();
+    let object = subject.and_then(|subject| subject.object.as_ref());
+    let file = subject.and_then(|subject| subjects.get(subject.input)?.file.as_ref());
+    message_result(&note.text, severity, object, file)
 }
 
 /// The response with objects added. One that is among the items already replaces that item, and keeps the file; a
@@ -218,13 +224,6 @@ struct ItemResult {
     errors: String,
     /// Lines with changes, in mode validate.
     violations: String,
-    divergences: DivergenceSet,
-    /// The exceptions that exempted it from some rule.
-    exceptions: BTreeSet<Text>,
-    /// Notes on exceptions whose conditions cannot be evaluated.
-    undecided: Vec<String>,
-    /// The targets that are not among the items.
-    missing: Vec<Text>,
 }
 
 fn item_result(
@@ -239,15 +238,6 @@ fn item_result(
     for object in objects {
         let report = &object.report;
         let masked = mask_beside(&report.before, &report.after, &report.secrets);
-        result.exceptions.extend(report.exceptions().into_iter().cloned());
-        let undecided = report.unknown.undecided.iter();
-        result.undecided.extend(undecided.map(|undecided| masked.message(&undecided.to_string())));
-        result.divergences.extend(report.divergences());
-        for (_, rule) in report.rules() {
-            if let Outcome::Triggered { missing, .. } = &rule.outcome {
-                result.missing.extend(missing.iter().map(|target| Text::from(masked.message(target))));
-            }
-        }
         let shown = |text: &str| masked.message(text);
         result.results.extend(results(report, subject.file.as_ref(), severities, &shown));
         result.errors.push_str(&error_lines(report, &subject.origin));

@@ -1,5 +1,6 @@
 //! Why a function cannot run.
 
+use crate::commands::session::SchemaError;
 use crate::krm::{ConfigError, ResourceListError};
 use crate::render::Origin;
 use crate::source::SourceError;
@@ -18,6 +19,8 @@ pub(super) enum FunctionError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Source(#[from] SourceError),
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
     /// Items that an orchestrator would refuse.
     #[error("{0}")]
     Items(String),

@@ -1,22 +1,24 @@
 //! A function, loaded as its configuration says.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::admission::{Admission, View};
+use crate::admission::View;
+use crate::commands::argument_values::{self, limit_names};
 use crate::commands::options::RunOptions;
 use crate::commands::policy_notes::{exception_notes, policy_notes};
-use crate::commands::reporter::{NoteKind, Reporter};
+use crate::commands::reporter::{NoteKind, Reporter, Verbosity};
+use crate::commands::session::schemas;
+use crate::decode::{DecodeError, unknown_field};
 use crate::engine::{Engine, InputNames, Settings};
-use crate::krm::{FunctionConfig, Mode, PolicyInput, hide, item_errors};
-use crate::patch::Schemas;
+use crate::krm::{ConfigError, FunctionConfig, Mode, NamedLimit, PolicyInput, hide, item_errors};
 use crate::policy::{PolicyExceptions, PolicySet};
 use crate::semantics::Dialect;
 use crate::source::{
-    ContextObjectLoader, ContextObjects, ExceptionLoader, Head, LoadedExceptions, LoadedPolicies,
-    OfflineWorld, PolicyLoader, SourceError, load_user, load_values,
+    ContextObjectLoader, ContextObjects, CustomKind, ExceptionLoader, Head, LoadedExceptions, LoadedPolicies,
+    OfflineWorld, PolicyLoader, custom_kind_at, custom_kinds, load_user, load_values,
 };
 use crate::value::Value;
 use crate::yaml::{self, Limits, Source};
@@ -47,13 +49,18 @@ impl Function {
         let mut errors = Vec::new();
         let config = FunctionConfig::from_value(input.config.value)
             .map_err(|errors| errors.into_iter().map(FunctionError::Config).collect::<Vec<_>>())?;
+        let strict = config.strict.then_some("strict");
+        reporter.set_verbosity(Verbosity { quiet: config.quiet, strict });
+        let limits = limits(&config.limits, &mut errors);
+        let (input_limits, evaluation_limits) = argument_values::limits(&limits);
         let options = RunOptions {
+            input_limits,
+            evaluation_limits,
             dialect: Dialect { semantics: config.semantics, legacy: config.legacy },
             view: if config.as_written { View::Written } else { View::Admitted },
             operation: config.operation,
             ..RunOptions::default()
         };
-        let limits = options.input_limits;
         let items: Vec<&Value> = input.items.iter().map(|item| item.value).collect();
         let label = |number: usize| {
             input.items.get(number).map_or_else(String::new, |item| item.origin().to_string())
@@ -62,14 +69,21 @@ impl Function {
         errors.extend(of_items.into_iter().map(FunctionError::Items));
         let policies = policies(input, &config, &options, &mut errors, reporter);
         let printed = |field, value: &Option<Value>| value.as_ref().map(|value| printed(field, value));
-        let values = printed("values", &config.values).map(|text| load_values(&text, Head::OfKind, &limits));
+        let values =
+            printed("values", &config.values).map(|text| load_values(&text, Head::OfKind, &input_limits));
         let values = collect(values.transpose(), &mut errors).unwrap_or_default();
-        let user = printed("userInfo", &config.user_info).map(|text| load_user(&text, Head::OfKind, &limits));
+        let user =
+            printed("userInfo", &config.user_info).map(|text| load_user(&text, Head::OfKind, &input_limits));
         let user = collect(user.transpose(), &mut errors);
-        let admission = options.view.admission([]);
-        let objects = collect(context_from(input, &config, admission.as_ref(), limits), &mut errors);
-        let exceptions = exceptions(input, &config, limits, &mut errors);
-        let generated = GeneratedObjects::load(&config.manifests, input.config.value, limits);
+        let kinds = custom_kinds_of(input, &config, input_limits, &mut errors);
+        let schemas = collect(schemas(&kinds), &mut errors);
+        let admission = options.view.admission(kinds.iter().map(|kind| &kind.definition));
+        let mut loader =
+            ContextObjectLoader::new("default", &kinds, input_limits).admitted(admission.as_ref());
+        context_from(input, &config, &mut loader);
+        let objects = collect(loader.finish(), &mut errors);
+        let exceptions = exceptions(input, &config, input_limits, &mut errors);
+        let generated = GeneratedObjects::load(&config.manifests, input.config.value, input_limits);
         let generated = collect(generated, &mut errors);
         if errors.is_empty() {
             errors.extend(policies.unsupported().into_iter().map(FunctionError::Unsupported));
@@ -80,10 +94,11 @@ impl Function {
         let mut notes = policy_notes(&policies, reporter);
         notes.extend(exception_notes(&exceptions, &policies.policies));
         notes.extend(generated.notes.into_iter().map(|note| (NoteKind::Other, note)));
-        notes.extend(values.notes.into_iter().map(|note| (NoteKind::Omission, note)));
+        let unknown = values.values.unknown_to(&policies.policies, [].iter());
+        notes.extend(unknown.into_iter().chain(values.notes).map(|note| (NoteKind::Omission, note)));
         let settings = Settings {
             admission,
-            schemas: Schemas::kubernetes(),
+            schemas,
             values: values.values,
             user,
             exceptions: PolicyExceptions::new(exceptions.exceptions),
@@ -95,7 +110,7 @@ impl Function {
             Mode::Generate => generated.subjects.iter().map(|subject| &subject.value).collect(),
             Mode::Mutate | Mode::Validate => items,
         };
-        let world = world(&engine, &named, objects);
+        let world = world(&engine, &named, &kinds, objects);
         Ok(Self { engine, world, config, generated: generated.subjects, notes })
     }
 }
@@ -172,14 +187,47 @@ fn exceptions(
     collect(loader.finish(), errors)
 }
 
-/// What context entries are loaded from: not the items, which are not in the cluster yet.
-fn context_from(
+/// The limits with known names; the others are errors.
+fn limits(named: &[NamedLimit], errors: &mut Vec<FunctionError>) -> Vec<(String, usize)> {
+    let names: Vec<&str> = limit_names().collect();
+    let (known, unknown): (Vec<_>, Vec<_>) = named.iter().partition(|limit| names.contains(&&*limit.name));
+    errors.extend(unknown.into_iter().map(|limit| {
+        let error = DecodeError { pointer: limit.at.clone(), message: unknown_field(&limit.name, &names) };
+        FunctionError::Config(ConfigError(error))
+    }));
+    known.into_iter().map(|limit| (limit.name.to_string(), limit.value)).collect()
+}
+
+/// The kinds of the definitions that the configuration names.
+fn custom_kinds_of(
     input: &FunctionInput<'_>,
     config: &FunctionConfig,
-    admission: Option<&Admission>,
     limits: Limits,
-) -> Result<ContextObjects, Vec<SourceError>> {
-    let mut loader = ContextObjectLoader::new("default", &[], limits).admitted(admission);
+    errors: &mut Vec<FunctionError>,
+) -> Vec<CustomKind> {
+    let mut kinds = Vec::new();
+    let inline = input.config.at.key("spec").key("crds");
+    for (index, definition) in config.crds.iter().enumerate() {
+        match definition {
+            PolicyInput::Path(path) => {
+                kinds.extend(collect(custom_kinds(&[PathBuf::from(&**path)], &limits), errors));
+            }
+            PolicyInput::Inline(definition) => {
+                let at = inline.index(index);
+                match custom_kind_at(input.config.document, &at, definition) {
+                    Some(kind) => kinds.extend(kind.map_err(|error| errors.push(error.into())).ok()),
+                    None => errors.push(FunctionError::Inline { at, expected: "a CustomResourceDefinition" }),
+                }
+            }
+            // Only policies can be a stream.
+            PolicyInput::Stream(_) => {}
+        }
+    }
+    kinds
+}
+
+/// What context entries are loaded from: not the items, which are not in the cluster yet.
+fn context_from(input: &FunctionInput<'_>, config: &FunctionConfig, loader: &mut ContextObjectLoader<'_>) {
     let inline = input.config.at.key("spec").key("contextFrom");
     for (index, entry) in config.context_from.iter().enumerate() {
         match entry {
@@ -189,12 +237,12 @@ fn context_from(
             }
         }
     }
-    loader.finish()
 }
 
 /// The world of the items, with the namespaces among them and those of the configuration.
-fn world(engine: &Engine, items: &[&Value], objects: ContextObjects) -> OfflineWorld {
+fn world(engine: &Engine, items: &[&Value], kinds: &[CustomKind], objects: ContextObjects) -> OfflineWorld {
     let mut world = OfflineWorld::new(Timestamp::now(), 0);
+    world.set_kinds(kinds);
     world.set_objects(objects);
     if engine.uses_namespace_labels() {
         for item in items {

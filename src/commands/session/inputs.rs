@@ -7,7 +7,7 @@ use crate::commands::exit::Exit;
 use crate::commands::options::RunOptions;
 use crate::commands::policies::policies;
 use crate::commands::reporter::Reporter;
-use crate::patch::Schemas;
+use crate::patch::{PatchError, Schemas};
 use crate::policy::UserInfo;
 use crate::source::cluster::Cluster;
 use crate::source::{
@@ -79,17 +79,23 @@ fn repeated_names(options: &RunOptions, reporter: &mut Reporter) -> bool {
     repeated
 }
 
-/// The schemas of the built-in kinds and of these. Errors are reported; `None` if there are any.
-pub(in crate::commands) fn schemas(kinds: &[CustomKind], reporter: &mut Reporter) -> Option<Schemas> {
+/// A definition whose schemas cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{origin}: {cause}")]
+pub(in crate::commands) struct SchemaError {
+    origin: String,
+    cause: PatchError,
+}
+
+/// The schemas of the built-in kinds and of these.
+pub(in crate::commands) fn schemas(kinds: &[CustomKind]) -> Result<Schemas, Vec<SchemaError>> {
     let mut schemas = Schemas::kubernetes();
-    let mut is_valid = true;
+    let mut errors = Vec::new();
     for kind in kinds {
-        if let Err(error) = schemas.add_crd(&kind.definition) {
-            is_valid = false;
-            reporter.error(Exit::Input, format_args!("{}: {error}", kind.origin));
-        }
+        let added = schemas.add_crd(&kind.definition);
+        errors.extend(added.err().map(|cause| SchemaError { origin: kind.origin.clone(), cause }));
     }
-    is_valid.then_some(schemas)
+    if errors.is_empty() { Ok(schemas) } else { Err(errors) }
 }
 
 /// Loads the file of an option, if it is set. Errors are reported; `None` if there are any.

@@ -27,10 +27,11 @@ use super::policies::kind_selectors;
 use super::policy_notes::{exception_notes, policy_notes};
 use super::reporter::{NoteKind, Reporter, Verbosity};
 use super::spool::Spool;
+use super::summary::RunContext;
 
 use inputs::LoadedInputs;
 
-pub(super) use inputs::{location, schemas};
+pub(super) use inputs::{SchemaError, location, schemas};
 
 /// The stack of a thread: enough for the limits on depth.
 const STACK_BYTES: usize = 16 << 20;
@@ -47,7 +48,7 @@ pub(super) struct Session {
     /// What context entries are loaded from.
     objects: ContextObjects,
     /// Notes on the inputs, reported at the end of the run.
-    pub(super) notes: Vec<(NoteKind, String)>,
+    notes: Vec<(NoteKind, String)>,
     check_idempotent: bool,
     live: bool,
     pub(super) shows_secrets: bool,
@@ -59,14 +60,15 @@ pub(super) struct Session {
     stored: Option<StoredObjects>,
     check_rights: Option<String>,
     /// The same, reported only if some rule changes an object or fails.
-    pub(super) notes_on_acts: Vec<String>,
+    notes_on_acts: Vec<String>,
     /// The kinds whose schema could not be read.
     pub(super) missing_schemas: MissingSchemas,
 }
 
 /// Runs a command on the threads of its options; returns the exit code.
 pub(super) fn on_threads(options: &RunOptions, run: impl FnOnce(&mut Reporter) + Send) -> Exit {
-    let mut reporter = Reporter::new(Verbosity { quiet: options.quiet, strict: options.strict });
+    let strict = options.strict.then_some("--strict");
+    let mut reporter = Reporter::new(Verbosity { quiet: options.quiet, strict });
     match ThreadPoolBuilder::new().num_threads(options.workers).stack_size(STACK_BYTES).build() {
         Ok(pool) => pool.install(|| run(&mut reporter)),
         Err(error) => reporter.error(Exit::Input, format_args!("threads cannot be started: {error}")),
@@ -121,7 +123,7 @@ impl Session {
         let is_user_known = user.as_ref().is_some_and(|user| !user.is_unknown());
         let filters =
             state.map(|cluster| filters(cluster, is_user_known, &mut notes_on_acts)).unwrap_or_default();
-        let schemas = schemas(&kinds, reporter)?;
+        let schemas = reporter.valid(schemas(&kinds))?;
         let mut values = values.unwrap_or_default();
         notes.extend(values.values.unknown_to(&policies.policies, [].iter()).into_iter().map(omission));
         notes.extend(values.notes.drain(..).map(omission));
@@ -190,13 +192,25 @@ impl Session {
     }
 
     /// Whether there is a cluster, and only the policies come from it.
-    pub(super) const fn has_unasked_cluster(&self) -> bool {
+    const fn has_unasked_cluster(&self) -> bool {
         self.cluster.is_some() && self.stored.is_none() && !self.live
     }
 
     /// The namespaces that the manifests name and that are missing in the cluster.
-    pub(super) fn absent_namespaces(&self) -> Vec<Text> {
+    fn absent_namespaces(&self) -> Vec<Text> {
         self.stored.as_ref().map(|stored| stored.missing().namespaces).unwrap_or_default()
+    }
+
+    /// What the notes at the end of the run are about.
+    pub(super) fn context(&self) -> RunContext<'_> {
+        RunContext {
+            engine: &self.engine,
+            notes: &self.notes,
+            notes_on_acts: &self.notes_on_acts,
+            missing_schemas: Some(&self.missing_schemas),
+            absent_namespaces: self.absent_namespaces(),
+            has_unasked_cluster: self.has_unasked_cluster(),
+        }
     }
 
     /// The writer of the result, which streams live objects: a later failure does not void them.

@@ -145,7 +145,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         let Some(files) = find(arguments, reporter) else { return };
         let limits = &options.input_limits;
         let Some(kinds) = reporter.loaded(custom_kinds(&arguments.crds, limits)) else { return };
-        let Some(schemas) = schemas(&kinds, reporter) else { return };
+        let Some(schemas) = reporter.valid(schemas(&kinds)) else { return };
         let runner = Runner {
             options: &options,
             kinds: &kinds,

@@ -100,7 +100,7 @@ impl Loops<'_, '_> {
         let count = elements.iter().filter(|element| !element.is_null()).count();
         self.context.count_iterations(count).map_err(|maximum| {
             let message = format!("too many elements in loops (limit foreach-iterations={maximum})");
-            RuleError { message, hint: self.limit_hint("foreach-iterations") }
+            RuleError { message, hint: Some(self.limit_hint("foreach-iterations")) }
         })?;
         let checkpoint = self.context.checkpoint();
         let mut current = object.clone();
@@ -129,11 +129,11 @@ impl Loops<'_, '_> {
     fn spend(&self, steps: usize) -> Result<(), RuleError> {
         self.context.runtime().spend(steps as u64).map_err(|error| RuleError {
             message: format!("too much work in loops: {error}"),
-            hint: self.limit_hint("steps"),
+            hint: Some(self.limit_hint("steps")),
         })
     }
 
-    fn limit_hint(&self, limit: &str) -> Option<String> {
+    fn limit_hint(&self, limit: &str) -> String {
         self.context.settings().input_names.limit_hint(limit)
     }
 

@@ -13,7 +13,7 @@ pub(super) fn unresolved(error: &SubstitutionError, context: &Context<'_>) -> Ru
 pub(super) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<String> {
     let SubstitutionError::Variable { expression, cause, .. } = error else { return None };
     if let Some(limit) = cause.limit() {
-        return context.settings().input_names.limit_hint(limit.name());
+        return Some(context.settings().input_names.limit_hint(limit.name()));
     }
     if !cause.is_not_found() {
         return None;

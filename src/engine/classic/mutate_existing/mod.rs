@@ -317,7 +317,8 @@ impl TargetsRun<'_> {
         let maximum = evaluation.engine.settings.limits.targets;
         if self.keeps_changes && !targets.add_uses(ids().count(), maximum) {
             let message = format!("too many targets in this run (limit targets={maximum})");
-            let error = RuleError { message, hint: context.settings().input_names.limit_hint("targets") };
+            let hint = Some(context.settings().input_names.limit_hint("targets"));
+            let error = RuleError { message, hint };
             return run.fail(self.rule, with_rule_error(error, self.rule));
         }
         let trace = context.take_trace();
