@@ -251,3 +251,31 @@ fn command_line_arguments_are_a_function_config() {
     assert!(!said.success && said.stderr.contains("functionConfig: no policy found"), "{}", said.stderr);
     assert_eq!(folder.files(), before);
 }
+
+/// A policy that adds to its own result: three renders are three changes, and each of them says so.
+#[test]
+fn policies_that_are_not_idempotent_are_noted() {
+    if test_support::skip_without_real_programs("notes in kpt") {
+        return;
+    }
+    let folder = Folder::example("kpt");
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata:\n  name: arguments\n  annotations:\n    \
+                  config.kubernetes.io/local-config: 'true'\nspec:\n  rules:\n  - name: add\n    \
+                  match: {any: [{resources: {kinds: [Deployment]}}]}\n    mutate:\n      patchesJson6902: |-\n        \
+                  - {op: add, path: /spec/template/spec/containers/0/args/-, value: --verbose}\n";
+    folder.write("policy.yaml", policy);
+    let image = folder.read("deployment.yaml");
+    let image = image.lines().find(|line| line.trim_start().starts_with("image:")).expect("a container");
+    folder.edit("deployment.yaml", image, &format!("{image}\n        args: [serve]"));
+    let note = "[warning] apps/v1/Deployment/shop: arguments/add: a second run would change \
+                spec.template.spec.containers[0].args[";
+    for run in 1..=3 {
+        let said = eval(&folder, "mutate.yaml", &[]);
+        assert!(said.success && said.stderr.contains(note), "{}", said.stderr);
+        assert_eq!(folder.read("deployment.yaml").matches("--verbose").count(), run);
+    }
+    folder.edit("mutate.yaml", "spec:\n", "spec:\n  strict: true\n");
+    let said = eval(&folder, "mutate.yaml", &[]);
+    assert!(!said.success && said.stderr.contains("[error] apps/v1/Deployment/shop"), "{}", said.stderr);
+    assert_eq!(folder.read("deployment.yaml").matches("--verbose").count(), 3);
+}

@@ -145,7 +145,11 @@ fn a_validator_fails_the_build_with_its_reasons() {
     }
     folder.edit(&format!("{PROD}/validate.yaml"), "mode: validate", "mode: validate\n  severity: warning");
     let RunOutput { success, stdout, stderr } = build(&folder, PROD);
-    assert!(success && stderr.starts_with("warning: "), "{stderr}");
+    // The generator notes that no object of its own is for one of the rules.
+    let lines: Vec<&str> =
+        stderr.lines().filter(|line| !line.starts_with("note: 1 rule selected no object")).collect();
+    assert!(success && lines.len() > 2, "{stderr}");
+    assert!(lines.iter().all(|line| line.starts_with("warning: ")), "{stderr}");
     assert!(stdout.contains("name: prod-shop-hf678c7m2b\n"), "{stdout}");
 }
 
@@ -340,4 +344,51 @@ fn policies() -> impl Iterator<Item = String> {
         };
         policy(&format!("policy-{number:02}"), kind, &mutate)
     })
+}
+
+/// The finding of a rule for some users only: nobody says who they are, and the build says so.
+#[test]
+fn notes_of_a_function_are_shown_by_the_build() {
+    if test_support::skip_without_real_programs("notes in kustomize") {
+        return;
+    }
+    let folder = Folder::with(&[
+        ("kustomization.yaml", "resources: [map.yaml]\ntransformers: [kyv.yaml]\n"),
+        ("map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: kyv\n"),
+        ("kyv.yaml", &kyv("kyv", "  policies: [policy.yaml]\n")),
+    ]);
+    let labels = "{patchStrategicMerge: {metadata: {labels: {a: b}}}}";
+    let of_users = policy("label", "ConfigMap", labels)
+        .replace("kinds: [ConfigMap]}}", "kinds: [ConfigMap]}, roles: [shop:admin]}")
+        .replace("spec:\n", "spec:\n  background: false\n");
+    folder.write("policy.yaml", &of_users);
+    let built = build(&folder, ".");
+    let note = "rules select by user, and nobody said who sends the requests (`userInfo` does)";
+    assert!(built.success && built.stderr.contains(&format!("note: {note}")), "{}", built.stderr);
+    assert!(built.stdout.contains("  labels:\n    a: b\n"), "{}", built.stdout);
+    folder.edit("kyv.yaml", "spec:\n", "spec:\n  strict: true\n");
+    let stderr = build(&folder, ".").failed();
+    assert!(stderr.contains(&format!("error: {note}")) && stderr.contains("(strict)"), "{stderr}");
+    folder.edit("kyv.yaml", "strict: true", "quiet: true");
+    let built = build(&folder, ".");
+    assert!(built.success && built.stderr.is_empty(), "{}", built.stderr);
+}
+
+/// A ConfigMap configures the function, and a resource has the same name.
+#[test]
+fn a_resource_with_the_name_of_the_configuration_is_mutated() {
+    if test_support::skip_without_real_programs("a shared name in kustomize") {
+        return;
+    }
+    let config = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n{FUNCTION}data:\n  policies: policy.yaml\n"
+    );
+    let folder = Folder::with(&[
+        ("kustomization.yaml", "resources: [map.yaml]\ntransformers: [kyv.yaml]\n"),
+        ("map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\ndata:\n  colour: red\n"),
+        ("kyv.yaml", &config),
+        ("policy.yaml", &policy("label", "ConfigMap", "{patchStrategicMerge: {metadata: {labels: {a: b}}}}")),
+    ]);
+    let built = build(&folder, ".").succeeded();
+    assert!(built.contains("  colour: red\n") && built.contains("  labels:\n    a: b\n"), "{built}");
 }
