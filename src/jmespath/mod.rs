@@ -12,6 +12,7 @@ mod interpreter;
 mod layout;
 mod lexer;
 mod moment;
+mod origin;
 mod parser;
 mod regexp;
 mod runtime;
@@ -31,6 +32,7 @@ use crate::value::{Text, Value};
 pub use error::{EvalError, Limit, ParseError};
 pub use functions::{Signature, functions};
 pub use image::{ImageError, ImageReference};
+pub use origin::Origin;
 pub use runtime::{Clock, FixedClock, Limits, Random, Runtime, SeededRandom};
 
 /// The length to which error messages shorten texts.

@@ -19,4 +19,4 @@ pub use json_patch::{JsonPatch, JsonPatchTemplate, Operation, OperationKind};
 pub use legacy::{LegacyBehavior, LegacyOverlay, LegacyPatches};
 pub use limits::Limit;
 pub use outcome::{FailedCondition, InlineResolver, Merged};
-pub use strategic::{MergeContext, Overlay, Schemas};
+pub use strategic::{MergeContext, Overlay, Schemas, overlay_paths};

@@ -2,7 +2,7 @@
 
 use crate::value::{GroupVersionKind, Text};
 
-use super::{FailurePolicy, Meta, Part, PolicyExceptions, Why};
+use super::{FailurePolicy, Meta, Part, PolicyExceptions, RulePaths, Why};
 
 /// A policy of one family.
 pub trait PolicyFamily {
@@ -14,6 +14,9 @@ pub trait PolicyFamily {
 
     /// The parts of the policy that each select objects, such as rules. Other methods get them by their index here.
     fn parts(&self) -> Vec<Part<'_>>;
+
+    /// The paths that a part may read and write; `None` if the part never runs. Computed on the first call.
+    fn paths(&self, part: usize) -> Option<&RulePaths>;
 
     /// Whether the policy may change objects of a kind, also as targets. `matched` is the kind that `match` is compared
     /// with: for a subresource that of its parent, with the subresource.

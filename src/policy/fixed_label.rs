@@ -5,7 +5,7 @@ use crate::resources::plural;
 use crate::semantics::Dialect;
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
 
-use super::{Candidate, KindKeys, Meta, Part, Policy, PolicyError, PolicyFamily, RuleSummary};
+use super::{Candidate, KindKeys, Meta, Part, Policy, PolicyError, PolicyFamily, RulePaths, RuleSummary};
 
 /// Groups and kinds of its documents.
 pub(super) const KINDS: &[(&str, &str)] = &[("test.kyv", "FixedLabelPolicy")];
@@ -17,6 +17,7 @@ pub struct FixedLabelPolicy {
     resource: Text,
     /// The label's value; the key is the name of the policy.
     pub(crate) value: Text,
+    paths: RulePaths,
 }
 
 /// Reads a policy: `metadata.name`, `spec.resource` and `spec.value`.
@@ -37,8 +38,10 @@ pub(super) fn parse(document: &Value, _dialect: Dialect) -> Result<Policy, Vec<P
     let name = decoder.required_text(metadata.1, &metadata.0, "name").cloned().unwrap_or_default();
     let resource = decoder.required_text(spec.1, &spec.0, "resource").cloned().unwrap_or_default();
     let value = decoder.required_text(spec.1, &spec.0, "value").cloned().unwrap_or_default();
+    let mut paths = RulePaths::default();
+    paths.writes.insert_keys(&["metadata", "labels", &name]);
     let meta = Meta::new("FixedLabelPolicy", name);
-    let policy = decoder.finish(FixedLabelPolicy { meta, resource, value }).map(Policy::FixedLabel);
+    let policy = decoder.finish(FixedLabelPolicy { meta, resource, value, paths }).map(Policy::FixedLabel);
     policy.map_err(|errors| {
         errors.into_iter().map(|error| PolicyError::new(error.pointer, error.message)).collect()
     })
@@ -63,6 +66,10 @@ impl PolicyFamily for FixedLabelPolicy {
 
     fn parts(&self) -> Vec<Part<'_>> {
         vec![Part { kinds: KindKeys::Resources(vec![&self.resource]), keys: None }]
+    }
+
+    fn paths(&self, _part: usize) -> Option<&RulePaths> {
+        Some(&self.paths)
     }
 
     fn may_change(&self, _kind: &GroupVersionKind, (kind, subresource): (&GroupVersionKind, &str)) -> bool {

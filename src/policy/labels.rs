@@ -118,8 +118,12 @@ impl LabelSelector {
 
     /// Whether the selector uses no other label than this one.
     pub(super) fn uses_only(&self, label: &str) -> bool {
-        let keys = self.equal.keys().chain(self.requirements.iter().map(|requirement| &requirement.key));
-        keys.into_iter().all(|key| **key == *label)
+        self.keys().all(|key| **key == *label)
+    }
+
+    /// The keys of the labels that it uses; those of `matchLabels` may have wildcards.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &Text> {
+        self.equal.keys().chain(self.requirements.iter().map(|requirement| &requirement.key))
     }
 
     /// Index keys of which one holds for all labels that satisfy the selector; `None` if there are none.

@@ -21,6 +21,7 @@ mod index;
 mod kinds;
 mod labels;
 mod meta;
+mod paths;
 mod requests;
 mod set;
 mod target_selector;
@@ -45,6 +46,7 @@ pub use index::{IndexKey, KindKeys, Part};
 pub use kinds::KindSelector;
 pub use labels::SelectorError;
 pub use meta::{FailurePolicy, Meta, NotEvaluated, Note, Why};
+pub use paths::RulePaths;
 pub use requests::RequestFilters;
 pub use set::{Candidates, PolicySet, Walk};
 pub use target_selector::{TargetError, TargetSelector};
@@ -92,6 +94,11 @@ impl Policy {
     /// See [`PolicyFamily::parts`].
     pub fn parts(&self) -> Vec<Part<'_>> {
         each_family!(self, policy => policy.parts())
+    }
+
+    /// See [`PolicyFamily::paths`].
+    pub fn paths(&self, part: usize) -> Option<&RulePaths> {
+        each_family!(self, policy => policy.paths(part))
     }
 
     /// See [`PolicyFamily::may_change`].

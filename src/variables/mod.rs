@@ -22,7 +22,7 @@ use crate::value::{Pointer, Segment, Text, Value, shortened};
 pub use reference::broken_references;
 pub use scan::{holds_variable, replace_variables};
 pub use substitute::{Inline, InlineLeaf, Limits, Substituted, Substitution};
-pub use template::Template;
+pub use template::{Template, Variable};
 
 /// An expression between braces, parsed.
 #[derive(Clone, Debug)]

@@ -93,6 +93,46 @@ impl TextTemplate {
     }
 }
 
+/// A variable of a document.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// The path of its string, or of the map whose key has it.
+    pub at: Pointer,
+    /// Its expression; `None` if it depends on the value of another variable.
+    pub query: Option<Query>,
+}
+
+impl TextTemplate {
+    /// Adds the variables of the string. Inside of another variable, the index of a loop counts as 0.
+    fn variables(&self, at: &Pointer, semantics: Semantics, into: &mut Vec<Variable>) {
+        /// Deeper nesting is an error of its own.
+        const MAX_ROUNDS: usize = 32;
+        /// In place of a variable whose value is not known.
+        const UNKNOWN: &str = "\u{0}";
+        let mut add = |query| into.push(Variable { at: at.clone(), query });
+        let mut template = Self::clone(self);
+        for _ in 0..MAX_ROUNDS {
+            for Found { query, .. } in &template.found {
+                if !is_loop_index(query.text()) {
+                    add((!query.text().contains(UNKNOWN)).then(|| query.clone()));
+                }
+            }
+            let value = |expression: &str| if is_loop_index(expression) { "0" } else { UNKNOWN }.to_owned();
+            match scan::replace_variables(&template.text, value) {
+                Some(replaced) => template = Self::new(replaced.into(), semantics),
+                None => return,
+            }
+        }
+        add(None);
+    }
+}
+
+/// Whether an expression is the index of the current element, or of the one of an outer loop.
+fn is_loop_index(expression: &str) -> bool {
+    let number = expression.strip_prefix("elementIndex");
+    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 impl Template {
     /// Prepares a whole document.
     pub fn prepare(document: &Value, semantics: Semantics) -> Self {
@@ -144,6 +184,30 @@ impl Template {
         let is_plain =
             !found.iter().any(|found| found.shallow) && !literals.iter().any(|text| text.contains("{{"));
         is_plain.then_some(literals)
+    }
+
+    /// The variables of the document, and those that replacing them creates, as far as that is known before.
+    pub fn variables(&self) -> Vec<Variable> {
+        let mut found = Vec::new();
+        let mut open = vec![(Pointer::ROOT, &self.root)];
+        while let Some((at, node)) = open.pop() {
+            match node {
+                Node::Fixed(_) | Node::Broken(_) => {}
+                Node::Text(text) => text.variables(&at, self.semantics, &mut found),
+                Node::List(items) => {
+                    open.extend(items.iter().enumerate().map(|(index, item)| (at.index(index), item)));
+                }
+                Node::Map(members) => {
+                    for member in members {
+                        if let Some(key) = &member.key_template {
+                            key.variables(&at, self.semantics, &mut found);
+                        }
+                        open.push((at.key(member.key.clone()), &member.value));
+                    }
+                }
+            }
+        }
+        found
     }
 
     /// The divergences that the document itself reaches.

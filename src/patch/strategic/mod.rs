@@ -12,6 +12,7 @@ mod matcher;
 mod merge;
 mod node;
 mod overlay;
+mod paths;
 mod planner;
 mod prescan;
 pub(super) mod schema;
@@ -21,6 +22,7 @@ mod examples;
 
 pub use context::MergeContext;
 pub use overlay::Overlay;
+pub use paths::overlay_paths;
 pub use schema::Schemas;
 
 use crate::value::{Text, Value};

@@ -1,8 +1,10 @@
 //! `PolicyException`: objects that a rule leaves alone although it selects them.
 
+use std::sync::OnceLock;
+
 use crate::pattern::{self, Conditions};
 use crate::semantics::{DivergenceTracker, Semantics};
-use crate::value::{GroupVersionKind, Pointer, Text, Value};
+use crate::value::{GroupVersionKind, PathSet, Pointer, Text, Value};
 use crate::variables::Template;
 
 use super::findings::Findings;
@@ -25,7 +27,9 @@ pub struct PolicyException {
     /// What its author may want to know.
     pub notes: Vec<Note>,
     exempted: Vec<Exempted>,
-    matching: Selection,
+    pub(super) matching: Selection,
+    /// Filled by [`PolicyException::reads`].
+    pub(super) reads: OnceLock<PathSet>,
 }
 
 /// Rules of a policy.
@@ -72,6 +76,7 @@ impl PolicyException {
             conditions,
             exempted,
             matching: Selection::read(block),
+            reads: OnceLock::new(),
             notes: findings.finish(document)?,
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::pattern;
 use crate::semantics::{Divergence, DivergenceTracker};
-use crate::value::{GroupVersionKind, Text, Value};
+use crate::value::{GroupVersionKind, PathSet, Text, Value};
 
 use super::subject::Subject;
 use crate::policy::fields::{all_of, any_of, given, list, text, text_map, texts};
@@ -100,6 +100,26 @@ impl Filter {
     pub(super) fn is_blank(&self) -> bool {
         let users = [self.roles.is_empty(), self.cluster_roles.is_empty(), self.subjects.is_empty()];
         self.is_empty(false) && users == [true; 3]
+    }
+
+    /// Adds the paths of an object that decide whether it matches.
+    pub(super) fn read_paths(&self, reads: &mut PathSet) {
+        let mut read = |path: &[&str]| reads.insert_keys(path);
+        let is_named = !self.name.is_empty() || !self.names.is_empty();
+        // The namespace of a Namespace is its name.
+        if is_named || !self.namespaces.is_empty() {
+            read(&["metadata", "name"]);
+            read(&["metadata", "generateName"]);
+        }
+        if !self.namespaces.is_empty() || self.namespace_selector.is_some() {
+            read(&["kind"]);
+        }
+        let labels = self.selector.iter().flat_map(LabelSelector::keys).map(|key| ("labels", key));
+        let annotations = self.annotations.iter().map(|(key, _)| ("annotations", key));
+        for (field, key) in labels.chain(annotations) {
+            let path = ["metadata", field, key];
+            read(if pattern::is_wildcard(key) { &path[..2] } else { &path });
+        }
     }
 
     /// Whether objects of a kind can match.

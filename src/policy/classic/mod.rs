@@ -13,6 +13,7 @@ mod match_checks;
 
 mod mutation;
 mod overlay_labels;
+mod paths;
 
 mod rule;
 mod schema;
@@ -26,7 +27,7 @@ mod tests;
 
 use crate::value::GroupVersionKind;
 
-use super::{FailurePolicy, IndexKey, KindKeys, Meta, Part, PolicyFamily, RuleSummary};
+use super::{FailurePolicy, IndexKey, KindKeys, Meta, Part, PolicyFamily, RulePaths, RuleSummary};
 
 pub use context::{ContextEntry, ContextSource};
 pub use exception::PolicyException;
@@ -128,6 +129,10 @@ impl PolicyFamily for ClassicPolicy {
             keys: self.index_keys(part, rule),
         });
         parts.collect()
+    }
+
+    fn paths(&self, part: usize) -> Option<&RulePaths> {
+        self.rules.get(part).map(Rule::paths)
     }
 
     fn may_change(&self, kind: &GroupVersionKind, (parent, subresource): (&GroupVersionKind, &str)) -> bool {

@@ -1,6 +1,6 @@
 //! Rules, compiled.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::pattern::Conditions;
 use crate::semantics::{DivergenceSet, DivergenceTracker, LegacyMode};
@@ -14,7 +14,7 @@ use super::selection::Selection;
 use super::{ContextEntry, Edit, LegacyMutation, MutateExisting, Mutation, Patch, conditions, context};
 use crate::policy::fields::{given, text};
 use crate::policy::index::IndexKey;
-use crate::policy::{Candidate, NotEvaluated, Operation, Why};
+use crate::policy::{Candidate, NotEvaluated, Operation, RulePaths, Why};
 
 /// A mutate rule, as written or generated for pod controllers.
 #[derive(Clone, Debug)]
@@ -41,6 +41,8 @@ pub struct Rule {
     pub divergences: DivergenceSet,
     /// The namespace of the policy, if it has one.
     namespace: Option<Text>,
+    /// Filled by [`Rule::paths`].
+    pub(super) paths: OnceLock<RulePaths>,
 }
 
 /// Why a rule does not select an object.
@@ -95,6 +97,7 @@ impl Rule {
             raw: rule.clone(),
             divergences: tracker.reached(),
             namespace: source.namespace.cloned(),
+            paths: OnceLock::new(),
         })
     }
 

@@ -1,7 +1,7 @@
 //! `match` and `exclude`: which objects a rule selects.
 
 use crate::semantics::DivergenceTracker;
-use crate::value::{GroupVersionKind, Text, Value};
+use crate::value::{GroupVersionKind, PathSet, Text, Value};
 
 use super::filter::Filter;
 use crate::policy::fields::list;
@@ -91,6 +91,11 @@ impl Selection {
     /// Whether objects of a kind can match.
     pub(super) fn may_match(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
         self.any_or_all(|filter| filter.may_match(kind, subresource))
+    }
+
+    /// Adds the paths of an object that decide whether it is selected.
+    pub(super) fn read_paths(&self, reads: &mut PathSet) {
+        self.filters().iter().for_each(|filter| filter.read_paths(reads));
     }
 
     /// Whether the labels or annotations of the object may decide.

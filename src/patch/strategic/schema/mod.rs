@@ -90,6 +90,11 @@ pub(in crate::patch) enum Position<'s> {
 }
 
 impl<'s> Position<'s> {
+    /// The position of the root of objects of a built-in kind.
+    pub(in crate::patch) fn built_in(kind: &GroupVersionKind) -> Option<Self> {
+        builtin::kind(&kind.group, &kind.version, &kind.kind).map(Self::Object)
+    }
+
     /// The position of a member.
     #[inline]
     pub(in crate::patch) fn member(self, name: &str) -> Self {

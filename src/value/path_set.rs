@@ -1,0 +1,360 @@
+//! Sets of paths of an object.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::{Map, Pointer, Segment, Text, Value};
+
+/// One step of a path in a [`PathSet`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// The member of an object.
+    Key(Text),
+    /// The elements of a list, all of them.
+    Elements,
+}
+
+/// A set of paths: each stands for its node and everything below it, or for the node alone.
+///
+/// `Display` writes the paths in order: `metadata.labels.app, spec.containers[].image`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathSet {
+    root: Option<Node>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Node {
+    /// Whether everything below belongs to the set; then there is nothing below.
+    is_whole: bool,
+    members: BTreeMap<Text, Self>,
+    elements: Option<Box<Self>>,
+}
+
+impl PathSet {
+    /// The set of all paths.
+    pub fn everything() -> Self {
+        let mut set = Self::default();
+        set.insert(&[]);
+        set
+    }
+
+    /// Whether there is no path.
+    pub const fn is_empty(&self) -> bool {
+        self.root.is_none()
+    }
+
+    /// Whether these are all paths.
+    pub fn is_everything(&self) -> bool {
+        self.root.as_ref().is_some_and(|root| root.is_whole)
+    }
+
+    /// Adds a path with everything below it.
+    pub fn insert(&mut self, path: &[Step]) {
+        if let Some(node) = self.node(path) {
+            *node = Node { is_whole: true, ..Node::default() };
+        }
+    }
+
+    /// Adds the path of these members with everything below it.
+    pub fn insert_keys(&mut self, keys: &[&str]) {
+        let steps: Vec<Step> = keys.iter().map(|key| Step::Key((*key).into())).collect();
+        self.insert(&steps);
+    }
+
+    /// Adds the node at a path: whether it exists, and the length of a list whose elements it stands for.
+    pub fn insert_node(&mut self, path: &[Step]) {
+        self.node(path);
+    }
+
+    /// Adds all paths of another set.
+    pub fn extend(&mut self, other: &Self) {
+        if let Some(other) = &other.root {
+            self.root.get_or_insert_default().extend(other);
+        }
+    }
+
+    /// The node at a path, created if it is missing; `None` if everything below one of its parents is in the set.
+    fn node(&mut self, path: &[Step]) -> Option<&mut Node> {
+        path.iter().try_fold(self.root.get_or_insert_default(), |node, step| {
+            (!node.is_whole).then(|| node.child(step))
+        })
+    }
+
+    /// Whether a change at a pointer may concern a path: one is above the other, or they are equal.
+    pub fn overlaps(&self, pointer: &Pointer) -> bool {
+        let Some(mut node) = self.root.as_ref() else { return false };
+        for segment in pointer.segments() {
+            if node.is_whole {
+                return true;
+            }
+            let child = match segment {
+                Segment::Key(key) => node.members.get(key),
+                Segment::Index(_) => node.elements.as_deref(),
+            };
+            let Some(child) = child else { return false };
+            node = child;
+        }
+        true
+    }
+
+    /// Whether everything at and below a pointer is in the set.
+    pub fn contains(&self, pointer: &Pointer) -> bool {
+        let mut node = self.root.as_ref();
+        for segment in pointer.segments() {
+            node = match (node, segment) {
+                (Some(node), _) if node.is_whole => return true,
+                (Some(node), Segment::Key(key)) => node.members.get(key),
+                (Some(node), Segment::Index(_)) => node.elements.as_deref(),
+                (None, _) => return false,
+            };
+        }
+        node.is_some_and(|node| node.is_whole)
+    }
+
+    /// Whether a path of one set is a path of the other, or above or below one.
+    pub fn intersects(&self, other: &Self) -> bool {
+        matches!((&self.root, &other.root), (Some(one), Some(other)) if one.intersects(other))
+    }
+
+    /// The paths at which two values differ. A list whose elements came, went or moved differs as a whole.
+    pub fn differences(before: &Value, after: &Value) -> Self {
+        let mut set = Self::default();
+        compare(&mut Vec::new(), before, after, &mut set);
+        set
+    }
+
+    /// The paths, in order.
+    pub fn paths(&self) -> Vec<Vec<Step>> {
+        let mut found = Vec::new();
+        let mut open: Vec<(Vec<Step>, &Node)> = self.root.iter().map(|root| (Vec::new(), root)).collect();
+        while let Some((path, node)) = open.pop() {
+            let child = |step: Step| path.iter().cloned().chain([step]).collect();
+            let above = open.len();
+            open.extend(node.elements.iter().map(|below| (child(Step::Elements), &**below)));
+            let members = node.members.iter().rev();
+            open.extend(members.map(|(key, below)| (child(Step::Key(key.clone())), below)));
+            if open.len() == above {
+                found.push(path);
+            }
+        }
+        found
+    }
+}
+
+impl Node {
+    fn child(&mut self, step: &Step) -> &mut Self {
+        match step {
+            Step::Key(key) => self.members.entry(key.clone()).or_default(),
+            Step::Elements => self.elements.get_or_insert_default(),
+        }
+    }
+
+    fn extend(&mut self, other: &Self) {
+        if self.is_whole || other.is_whole {
+            *self = Self { is_whole: true, ..Self::default() };
+            return;
+        }
+        for (key, below) in &other.members {
+            self.members.entry(key.clone()).or_default().extend(below);
+        }
+        if let Some(below) = &other.elements {
+            self.elements.get_or_insert_default().extend(below);
+        }
+    }
+
+    fn intersects(&self, other: &Self) -> bool {
+        if self.is_whole || other.is_whole {
+            return true;
+        }
+        let (few, many) =
+            if self.members.len() < other.members.len() { (self, other) } else { (other, self) };
+        let mut members = few.members.iter();
+        members.any(|(key, below)| many.members.get(key).is_some_and(|other| below.intersects(other)))
+            || matches!((&self.elements, &other.elements), (Some(one), Some(other)) if one.intersects(other))
+    }
+}
+
+fn compare(at: &mut Vec<Step>, before: &Value, after: &Value, set: &mut PathSet) {
+    if before.same_storage(after) {
+        return;
+    }
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => compare_members(at, old, new, set),
+        (Value::Array(old), Value::Array(new)) if are_aligned(old, new) => {
+            at.push(Step::Elements);
+            for (was, is) in old.iter().zip(new.iter()) {
+                compare(at, was, is, set);
+            }
+            at.pop();
+        }
+        _ if before == after => {}
+        _ => set.insert(at),
+    }
+}
+
+fn compare_members(at: &mut Vec<Step>, old: &Map, new: &Map, set: &mut PathSet) {
+    for (key, was) in old.iter() {
+        at.push(Step::Key(key.clone()));
+        match new.get(key) {
+            Some(is) => compare(at, was, is, set),
+            None => set.insert(at),
+        }
+        at.pop();
+    }
+    for key in new.keys().filter(|key| !old.contains_key(key)) {
+        at.push(Step::Key(key.clone()));
+        set.insert(at);
+        at.pop();
+    }
+}
+
+/// Whether the elements of two lists are the same, by their names, in the same order.
+fn are_aligned(old: &[Value], new: &[Value]) -> bool {
+    let is_same = |(was, is): (&Value, &Value)| {
+        let names = [was, is].map(|element| element.get("name").and_then(Value::as_str));
+        matches!(names, [Some(was), Some(is)] if was == is)
+    };
+    old.len() == new.len() && old.iter().zip(new).all(is_same)
+}
+
+/// Writes a path as in kubectl, with `[]` for elements.
+struct Shown<'a>(&'a [Step]);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, keys) in self.0.split(|step| *step == Step::Elements).enumerate() {
+            let segment = |step: &Step| match step {
+                Step::Key(key) => Some(Segment::Key(key.clone())),
+                Step::Elements => None,
+            };
+            let keys: Pointer = keys.iter().filter_map(segment).collect();
+            let keys = keys.to_string();
+            let dot = if index == 0 || keys.is_empty() || keys.starts_with('[') { "" } else { "." };
+            write!(f, "{}{dot}{keys}", if index > 0 { "[]" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for PathSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("nothing");
+        }
+        for (index, path) in self.paths().iter().enumerate() {
+            f.write_str(if index > 0 { ", " } else { "" })?;
+            if path.is_empty() { f.write_str("everything")? } else { Shown(path).fmt(f)? }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `a.b[].c`, or with `=` at the end the node alone.
+    fn set(paths: &str) -> PathSet {
+        let mut set = PathSet::default();
+        for path in paths.split(' ').filter(|path| !path.is_empty()) {
+            let steps: Vec<Step> = path
+                .trim_end_matches('=')
+                .split('.')
+                .flat_map(|part| {
+                    let key = Step::Key(part.trim_end_matches("[]").into());
+                    std::iter::once(key).chain(part.ends_with("[]").then_some(Step::Elements))
+                })
+                .collect();
+            if path.ends_with('=') { set.insert_node(&steps) } else { set.insert(&steps) }
+        }
+        set
+    }
+
+    fn pointer(text: &str) -> Pointer {
+        let segment = |part: &str| part.parse().map_or_else(|_| Segment::Key(part.into()), Segment::Index);
+        text.split('.').filter(|part| !part.is_empty()).map(segment).collect()
+    }
+
+    #[test]
+    fn a_path_overlaps_what_is_above_and_below_it() {
+        for (paths, at, overlaps, contains) in [
+            ("", "a", false, false),
+            ("a.b", "a", true, false),
+            ("a.b", "a.b", true, true),
+            ("a.b", "a.b.c", true, true),
+            ("a.b", "a.c", false, false),
+            ("a.b", "", true, false),
+            ("l[].x", "l", true, false),
+            ("l[].x", "l.0", true, false),
+            ("l[].x", "l.3.x", true, true),
+            ("l[].x", "l.3.y", false, false),
+            ("l[]=", "l", true, false),
+            ("l[]=", "l.1", true, false),
+            ("l[]=", "l.1.x", false, false),
+            ("a.b a", "a.c", true, true),
+            ("a a.b", "a.c", true, true),
+        ] {
+            let set = set(paths);
+            assert_eq!(set.overlaps(&pointer(at)), overlaps, "{paths}: {at}");
+            assert_eq!(set.contains(&pointer(at)), contains, "{paths}: {at}");
+        }
+        assert!(PathSet::everything().contains(&pointer("a")) && PathSet::everything().is_everything());
+    }
+
+    #[test]
+    fn sets_intersect_where_one_path_is_above_another() {
+        for (one, other, expected) in [
+            ("a.b c", "c.d", true),
+            ("a.b", "a.c", false),
+            ("a", "", false),
+            ("l[].x", "l", true),
+            ("l[].x", "l[].y", false),
+            ("l[]=", "l[].y", false),
+            ("l[]=", "l", true),
+            ("l[] m", "l[].y", true),
+        ] {
+            assert_eq!(set(one).intersects(&set(other)), expected, "{one} {other}");
+            assert_eq!(set(other).intersects(&set(one)), expected, "{other} {one}");
+        }
+    }
+
+    #[test]
+    fn paths_are_shown_in_order_and_once() {
+        for (paths, expected) in [
+            ("", "nothing"),
+            ("b a.c a.b", "a.b, a.c, b"),
+            (
+                "spec.containers[].image spec.containers[].ports[]",
+                "spec.containers[].image, spec.containers[].ports[]",
+            ),
+            ("a.b a", "a"),
+        ] {
+            assert_eq!(set(paths).to_string(), expected);
+        }
+        assert_eq!(PathSet::everything().to_string(), "everything");
+        let mut all = set("a.b c");
+        all.extend(&set("a c.d e[]"));
+        assert_eq!(all.to_string(), "a, c, e[]");
+        let mut quoted = PathSet::default();
+        quoted.insert(&[Step::Elements, Step::Elements, Step::Key("a.b".into())]);
+        assert_eq!(quoted.to_string(), r#"[][]["a.b"]"#);
+    }
+
+    #[test]
+    fn differences_of_lists_are_by_element_only_if_no_element_moved() {
+        let json = |text: &str| Value::from_json(text).unwrap();
+        for (before, after, expected) in [
+            (r#"{"a":1,"b":{"c":1}}"#, r#"{"b":{"c":2},"a":1.0}"#, "b.c"),
+            (r#"{"a":1}"#, r#"{"b":{"c":2}}"#, "a, b"),
+            (r#"{"a":{"b":1}}"#, r#"{"a":[1]}"#, "a"),
+            (r#"{"l":[{"name":"a"},{"name":"b"}]}"#, r#"{"l":[{"name":"a","x":1},{"name":"b"}]}"#, "l[].x"),
+            (r#"{"l":[{"name":"a"},{"name":"b"}]}"#, r#"{"l":[{"name":"b"},{"name":"a"}]}"#, "l"),
+            (r#"{"l":[{"name":"a"}]}"#, r#"{"l":[{"name":"a"},{"name":"b"}]}"#, "l"),
+            (r#"{"l":[{"p":1}]}"#, r#"{"l":[{"p":1,"x":1}]}"#, "l"),
+            (r#"{"l":[1]}"#, r#"{"l":[2]}"#, "l"),
+            (r#"{"l":[1]}"#, r#"{"l":[1]}"#, "nothing"),
+        ] {
+            assert_eq!(PathSet::differences(&json(before), &json(after)).to_string(), expected);
+        }
+    }
+}
