@@ -12,6 +12,8 @@ pub struct Application {
     pub name: String,
     /// The namespace that its objects go to.
     pub namespace: String,
+    /// Its project.
+    pub project: String,
     /// Its folder in the repository.
     pub source_path: String,
     /// The version of its cluster.
@@ -40,6 +42,7 @@ impl Application {
         Ok(Self {
             name: checked("ARGOCD_APP_NAME", |c| c.is_ascii_alphanumeric() || "._-".contains(c))?,
             namespace: checked("ARGOCD_APP_NAMESPACE", |c| c.is_ascii_alphanumeric() || ".-".contains(c))?,
+            project: text("ARGOCD_APP_PROJECT_NAME"),
             source_path: text("ARGOCD_APP_SOURCE_PATH"),
             kube_version: checked("KUBE_VERSION", version)?,
             api_versions: checked("KUBE_API_VERSIONS", |c| c.is_ascii_alphanumeric() || "._-/,".contains(c))?

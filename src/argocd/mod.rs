@@ -7,6 +7,7 @@
 mod announcement;
 mod application;
 mod error;
+mod kustomization;
 mod parameters;
 mod paths;
 mod renderer;
@@ -14,6 +15,7 @@ mod renderer;
 pub use announcement::announcement;
 pub use application::Application;
 pub use error::ArgocdError;
+pub use kustomization::Kustomization;
 pub use parameters::Parameters;
-pub use paths::{below, is_out_of_reach, tree_of};
+pub use paths::{Start, below, is_out_of_reach, tree_of};
 pub use renderer::{Chart, Network, Renderer};

@@ -47,7 +47,7 @@ impl Shape {
 }
 
 /// All parameters.
-pub(super) const DEFINITIONS: [Definition; 6] = [
+pub(super) const DEFINITIONS: [Definition; 8] = [
     Definition {
         name: "renderer",
         shape: Shape::Text("auto"),
@@ -68,7 +68,7 @@ pub(super) const DEFINITIONS: [Definition; 6] = [
         shape: Shape::List,
         renderer: Some(Renderer::Helm),
         title: "Value files",
-        tooltip: "Paths of files with values, seen from the chart; later ones win",
+        tooltip: "Paths of files with values, seen from the chart, or from the repository with a / in front; later ones win",
     },
     Definition {
         name: "helm-values",
@@ -85,11 +85,26 @@ pub(super) const DEFINITIONS: [Definition; 6] = [
         tooltip: "Values by their paths, such as image.tag; they win over all others",
     },
     Definition {
+        name: "kustomize-images",
+        shape: Shape::List,
+        renderer: Some(Renderer::Kustomize),
+        title: "Images",
+        tooltip: "Images in the place of those of the kustomization: NAME=NEW-NAME:TAG, NAME:TAG or NAME@DIGEST",
+    },
+    Definition {
+        name: "policy-sets",
+        shape: Shape::List,
+        renderer: None,
+        title: "Policy sets",
+        tooltip: "Names of further sets of policies that the plugin has; they run before its other policies",
+    },
+    Definition {
         name: "policies",
         shape: Shape::List,
         renderer: None,
         title: "Policies",
-        tooltip: "Paths of further policies, seen from the application's folder; they run before those of the plugin",
+        tooltip: "Paths of further policies, seen from the application's folder, or from the repository's with a / in \
+                  front; they run before those of the plugin",
     },
 ];
 
@@ -100,13 +115,17 @@ pub struct Parameters {
     pub renderer: Option<Renderer>,
     /// Whether the manifests of folders below are read, too.
     pub recurse: bool,
-    /// Files with values, relative to the application.
+    /// Files with values, relative to the application, or to the repository with a slash in front.
     pub value_files: Vec<String>,
     /// Further values, as YAML.
     pub values: Option<String>,
     /// Single values.
     pub set: Vec<(String, String)>,
-    /// Further policies, relative to the application.
+    /// Images in the place of those of a kustomization.
+    pub images: Vec<String>,
+    /// The names of further sets of policies.
+    pub policy_sets: Vec<String>,
+    /// Further policies, relative to the application, or to the repository with a slash in front.
     pub policies: Vec<String>,
 }
 
@@ -174,6 +193,8 @@ impl Parameters {
                 self.values = Some(text).filter(|text| !text.is_empty());
             }
             ("helm-value-files", ParameterValue::List(paths)) => self.value_files = paths,
+            ("kustomize-images", ParameterValue::List(images)) => self.images = images,
+            ("policy-sets", ParameterValue::List(names)) => self.policy_sets = names,
             ("policies", ParameterValue::List(paths)) => self.policies = paths,
             ("helm-parameters", ParameterValue::Map(values)) => self.set = values,
             _ => {}
@@ -291,13 +312,16 @@ mod tests {
     fn parameters_are_read_by_their_types() {
         let list = r#"[{"name":"renderer","string":"helm"},{"array":["a.yaml","b.yaml"],"name":"helm-value-files"},
             {"name":"helm-values","string":"a: 1"},{"map":{"image.tag":"1","x":"$(id)"},"name":"helm-parameters"},
-            {"name":"recurse","string":"true"},{"name":"policies","array":["p"],"string":null}]"#;
+            {"name":"recurse","string":"true"},{"name":"policies","array":["p"],"string":null},
+            {"name":"kustomize-images","array":["a:1"]},{"name":"policy-sets","array":["web","pci"]}]"#;
         let expected = Parameters {
             renderer: Some(Renderer::Helm),
             recurse: true,
             value_files: vec!["a.yaml".into(), "b.yaml".into()],
             values: Some("a: 1".into()),
             set: vec![("image.tag".into(), "1".into()), ("x".into(), "$(id)".into())],
+            images: vec!["a:1".into()],
+            policy_sets: vec!["web".into(), "pci".into()],
             policies: vec!["p".into()],
         };
         assert_eq!(read(&[(VARIABLE, list)]).unwrap(), expected);

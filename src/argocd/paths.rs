@@ -3,28 +3,42 @@
 use std::path::{Component, Path, PathBuf};
 
 /// The folder that Argo CD unpacked for an application: the current folder without the folders of the repository that lead
-/// to it.
+/// to it. Then the path of that folder in the repository.
 ///
-/// Argo CD may unpack only the common root of `argocd.argoproj.io/manifest-generate-paths`, so that some of these folders
-/// may be missing.
-pub fn tree_of(folder: &Path, source_path: &str) -> PathBuf {
+/// Argo CD may unpack only the common root of `argocd.argoproj.io/manifest-generate-paths`, so that the path is not empty.
+pub fn tree_of(folder: &Path, source_path: &str) -> (PathBuf, PathBuf) {
     let mut tree = folder;
-    for name in Path::new(source_path).components().rev() {
+    let mut path = Path::new(source_path).components();
+    while let Some(name) = path.clone().next_back() {
         match (name, tree.file_name(), tree.parent()) {
             (Component::CurDir, ..) => {}
             (Component::Normal(name), Some(last), Some(above)) if name == last => tree = above,
             _ => break,
         }
+        path.next_back();
     }
-    tree.to_owned()
+    (tree.to_owned(), path.as_path().to_owned())
 }
 
-/// The path of a parameter, if it leads downwards from the folder of the application.
+/// Where a path of a parameter starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// In the folder of the application.
+    Application,
+    /// In the root of the repository, as the paths of Argo CD's own Helm applications with a slash in front.
+    Repository,
+}
+
+/// The path of a parameter, if it leads downwards from where it starts.
 ///
 /// # Errors
 ///
 /// Why it does not.
-pub fn below(path: &str) -> Result<&Path, &'static str> {
+pub fn below(path: &str) -> Result<(Start, &Path), &'static str> {
+    let (start, path) = match path.strip_prefix('/') {
+        Some(path) => (Start::Repository, path),
+        None => (Start::Application, path),
+    };
     if path.is_empty() || path.contains('\0') {
         return Err("not a path");
     }
@@ -33,14 +47,14 @@ pub fn below(path: &str) -> Result<&Path, &'static str> {
         match component {
             Component::Normal(_) | Component::CurDir => {}
             Component::ParentDir => {
-                return Err("leads upwards (..); paths start in the application's folder");
+                return Err(
+                    "leads upwards (..); paths start in the application's folder, or with / in the repository's",
+                );
             }
-            Component::RootDir | Component::Prefix(_) => {
-                return Err("absolute; paths start in the application's folder");
-            }
+            Component::RootDir | Component::Prefix(_) => return Err("not a path in the repository"),
         }
     }
-    Ok(path)
+    Ok((start, path))
 }
 
 /// Whether a link in a folder leads out of a tree, judged by the paths only.
@@ -66,28 +80,30 @@ mod tests {
 
     #[test]
     fn the_tree_starts_above_the_folders_of_the_repository() {
-        for (folder, source_path, tree) in [
-            ("/tmp/u/apps/web", "apps/web", "/tmp/u"),
-            ("/tmp/u/apps/web", "./apps/web/", "/tmp/u"),
+        for (folder, source_path, tree, path) in [
+            ("/tmp/u/apps/web", "apps/web", "/tmp/u", ""),
+            ("/tmp/u/apps/web", "./apps/web/", "/tmp/u", ""),
             // Only `apps` was sent.
-            ("/tmp/u/web", "apps/web", "/tmp/u"),
-            ("/tmp/u", ".", "/tmp/u"),
-            ("/tmp/u", "", "/tmp/u"),
-            ("/tmp/u/apps/web", "other", "/tmp/u/apps/web"),
-            ("/tmp/u/web", "../web", "/tmp/u"),
-            ("/tmp/u/web", "..", "/tmp/u/web"),
-            ("/", "a", "/"),
+            ("/tmp/u/web", "apps/web", "/tmp/u", "apps"),
+            ("/tmp/u", ".", "/tmp/u", ""),
+            ("/tmp/u", "", "/tmp/u", ""),
+            ("/tmp/u/apps/web", "other", "/tmp/u/apps/web", "other"),
+            ("/tmp/u/web", "../web", "/tmp/u", ".."),
+            ("/tmp/u/web", "..", "/tmp/u/web", ".."),
+            ("/", "a", "/", "a"),
         ] {
-            assert_eq!(tree_of(Path::new(folder), source_path), Path::new(tree), "{folder} {source_path}");
+            let expected = (PathBuf::from(tree), PathBuf::from(path));
+            assert_eq!(tree_of(Path::new(folder), source_path), expected, "{folder} {source_path}");
         }
     }
 
     #[test]
     fn paths_of_parameters_lead_downwards() {
         for path in ["values.yaml", "./a/b.yaml", "a", "a b", "$(id)"] {
-            assert_eq!(below(path), Ok(Path::new(path)));
+            assert_eq!(below(path), Ok((Start::Application, Path::new(path))));
         }
-        for path in ["", "/etc/passwd", "../a", "a/../../b", "a/..", "a\0b"] {
+        assert_eq!(below("/etc/passwd"), Ok((Start::Repository, Path::new("etc/passwd"))));
+        for path in ["", "/", "//a", "/../a", "../a", "a/../../b", "a/..", "a\0b"] {
             assert!(below(path).is_err(), "{path}");
         }
     }

@@ -1,5 +1,4 @@
 //! The Argo CD plugin: alone in the folder of an application, and in Argo CD's real plugin server.
-#![cfg(unix)]
 
 use std::fs;
 use std::io::Read as _;
@@ -10,108 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
-
 use test_support::argocd::PluginServer;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-kyv");
-const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n";
-const LABELLED: &str = "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n  labels:\n    a: b\n";
-
-/// A policy that gives every object of a kind a label.
-fn label(kind: &str, label: &str, value: &str) -> String {
-    format!(
-        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {label}}}\nspec:\n  rules:\n  - name: add\n    \
-         match: {{any: [{{resources: {{kinds: [{kind}]}}}}]}}\n    \
-         mutate: {{patchStrategicMerge: {{metadata: {{labels: {{{label}: '{value}'}}}}}}}}\n"
-    )
-}
-
-/// The folder of an application, and beside it what belongs to the plugin.
-struct Workspace(TempDir);
-
-struct RunOutput {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Workspace {
-    /// The application has these files; there is one policy, for `ConfigMap` objects.
-    fn new(files: &[(&str, &str)]) -> Self {
-        let workspace = Self(tempfile::tempdir().expect("a folder"));
-        workspace.write("policies/label.yaml", &label("ConfigMap", "a", "b"));
-        fs::create_dir_all(workspace.path("tree/app")).expect("a folder");
-        fs::create_dir_all(workspace.path("bin")).expect("a folder");
-        for (name, text) in files {
-            workspace.write(&format!("tree/app/{name}"), text);
-        }
-        workspace
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("the folder can be made");
-        fs::write(path, text).expect("the file can be written");
-    }
-
-    /// Puts a script on the PATH.
-    fn program(&self, name: &str, script: &str) {
-        self.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}"));
-        let mode = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(self.path(&format!("bin/{name}")), mode).expect("it can be made a program");
-    }
-
-    fn command(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Command {
-        let mut command = Command::new(PROGRAM);
-        let path = format!("{}:/usr/bin:/bin", self.path("bin").display());
-        command.arg("argocd").args(arguments).current_dir(self.path("tree/app"));
-        command.env_clear().env("PATH", path).envs(variables.iter().copied());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    }
-
-    fn run(&self, arguments: &[&str], variables: &[(&str, &str)]) -> RunOutput {
-        let output = self.command(arguments, variables).output().expect("the program runs");
-        RunOutput {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
-            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
-        }
-    }
-
-    /// Generates with the workspace's policies.
-    fn generate(&self, flags: &[&str], variables: &[(&str, &str)]) -> RunOutput {
-        let policies = self.path("policies");
-        let policies = policies.to_str().expect("UTF-8");
-        self.run(&[&["generate", "-p", policies], flags].concat(), variables)
-    }
-}
-
-impl RunOutput {
-    #[track_caller]
-    fn is(&self, stdout: &str) -> &Self {
-        assert_eq!((self.code, &*self.stdout), (Some(0), stdout), "{}", self.stderr);
-        self
-    }
-
-    /// A failure says why, and nothing on standard output.
-    #[track_caller]
-    fn fails(&self, code: i32, reason: &str) -> &Self {
-        assert_eq!((self.code, &*self.stdout), (Some(code), ""), "{}", self.stderr);
-        assert!(self.stderr.contains(reason), "`{reason}` is not in:\n{}", self.stderr);
-        self
-    }
-}
-
-/// The list of parameters as Argo CD writes it.
-fn parameters(json: &str) -> [(&str, &str); 1] {
-    [("ARGOCD_APP_PARAMETERS", json)]
-}
+use crate::workspace::{LABELLED, MAP, PROGRAM, Workspace, build, example, label, parameters, plugin};
 
 #[test]
 fn plain_manifests_are_printed_as_one_stream() {
@@ -224,9 +124,12 @@ fn application_policies_need_permission() {
         .fails(2, "parameter policies: this plugin takes no policies of applications");
     // Those of the plugin have the last word.
     workspace.generate(&["--app-policies"], &own).is(&format!("{LABELLED}    c: d\n"));
-    for (path, reason) in
-        [("../x", "leads upwards"), ("/etc", "absolute"), ("none", "cannot be read"), ("", "not a path")]
-    {
+    for (path, reason) in [
+        ("../x", "leads upwards"),
+        ("/etc", "/etc: cannot be read"),
+        ("none", "cannot be read"),
+        ("", "not a path"),
+    ] {
         let list = format!(r#"[{{"name":"policies","array":["{path}"]}}]"#);
         workspace.generate(&["--app-policies"], &parameters(&list)).fails(2, reason);
     }
@@ -353,8 +256,9 @@ fn parameters_are_announced_for_the_source_type() {
     };
     assert_eq!(names(&[]), ["recurse"]);
     assert_eq!(names(&["--app-policies"]), ["recurse", "policies"]);
+    assert_eq!(names(&["--policy-sets", "/sets"]), ["recurse", "policy-sets"]);
     workspace.write("tree/app/kustomization.yaml", "");
-    assert_eq!(names(&[]), [""; 0]);
+    assert_eq!(names(&[]), ["kustomize-images"]);
     workspace.write("tree/app/Chart.yaml", "");
     assert_eq!(names(&[]), ["helm-value-files", "helm-values", "helm-parameters"]);
 }
@@ -551,34 +455,6 @@ spec:
     assert!(output.status.success(), "{stderr}");
 }
 
-/// The example: its applications and policies.
-fn example() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("plugin/argocd/example")
-}
-
-/// The configuration that is in the tree, with other policies and further flags.
-fn plugin(policies: &Path, flags: &[&str]) -> String {
-    let text = fs::read_to_string(example().join("../plugin.yaml")).expect("the configuration is there");
-    let policy = "--policy=/etc/kyv/policies";
-    assert!(text.contains(policy), "{text}");
-    let flags: String = flags.iter().map(|flag| format!("\n      - {flag}")).collect();
-    text.replace(policy, &format!("--policy={}{flags}", policies.display()))
-}
-
-/// What the repository server tells of an application.
-const BUILD: [(&str, &str); 6] = [
-    ("ARGOCD_APP_NAME", "web"),
-    ("ARGOCD_APP_NAMESPACE", "shop"),
-    ("ARGOCD_APP_PROJECT_NAME", "default"),
-    ("ARGOCD_APP_REVISION", "0123456789abcdef0123456789abcdef01234567"),
-    ("KUBE_VERSION", "1.36.3"),
-    ("KUBE_API_VERSIONS", "v1,v1/ConfigMap,apps/v1,apps/v1/Deployment,batch/v1"),
-];
-
-fn build<'a>(path: &'a str, parameters: &'a str) -> Vec<(&'a str, &'a str)> {
-    [&BUILD[..], &[("ARGOCD_APP_SOURCE_PATH", path), ("ARGOCD_APP_PARAMETERS", parameters)]].concat()
-}
-
 #[test]
 fn the_real_plugin_server_generates_the_examples() {
     if test_support::skip_without_real_programs("the Argo CD plugin in the real plugin server") {
@@ -655,7 +531,7 @@ fn the_real_plugin_server_announces_parameters() {
     assert_eq!(server.ask("match", &example(), "apps/jobs", &build("apps/jobs", "null")).text, "{}\n");
     for (path, expected) in [
         ("apps/jobs", "recurse renderer"),
-        ("apps/shop/base", "renderer"),
+        ("apps/shop/base", "kustomize-images renderer"),
         ("apps/web", "helm-value-files helm-values helm-parameters renderer"),
     ] {
         let answer = server.ask("parameters", &example(), path, &build(path, "null"));

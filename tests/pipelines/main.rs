@@ -3,8 +3,13 @@
 //!
 //! The examples of `krm-function/examples` are built unchanged; their expected output is in `tests/pipelines`.
 
+#[cfg(unix)]
 mod argocd;
+#[cfg(unix)]
+mod argocd_inputs;
 mod folder;
 mod kpt;
 mod kustomize;
 mod schema;
+#[cfg(unix)]
+mod workspace;

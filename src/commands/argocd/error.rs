@@ -33,8 +33,20 @@ pub(super) enum GenerateError {
     Relative { flag: &'static str, path: PathBuf },
     #[error("{flag} {}: leads into the application, which could change it", path.display())]
     InsideApplication { flag: &'static str, path: PathBuf },
-    #[error("parameters for helm were given, and the application is rendered as {0}")]
-    NotHelm(&'static str),
+    #[error(
+        "parameter policy-sets: this plugin has no sets that applications may choose (it would with --policy-sets)"
+    )]
+    NoPolicySets,
+    #[error("parameter policy-sets: `{0}` is none of the plugin's sets: {1}")]
+    UnknownSet(String, String),
+    #[error("--project-set: there is no policy set for the project `{0}`")]
+    NoProjectSet(String),
+    #[error("--policy-sets {}: cannot be read: {cause}", path.display())]
+    UnreadableSets { path: PathBuf, cause: io::Error },
+    #[error("a copy of the application cannot be made: {0}")]
+    Copy(io::Error),
+    #[error("parameters for {0} were given, and the application is rendered as {1}")]
+    OtherRenderer(&'static str, &'static str),
     #[error("dependency {0}: a chart out of what was unpacked for the application")]
     Dependency(String),
     #[error(

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::argocd::{Application, Chart, Network, Parameters, Renderer};
+use crate::argocd::{Application, Chart, Kustomization, Network, Parameters, Renderer};
 use crate::render::{counted, listed};
 use crate::source::{Manifests, SourceError, Walk};
 use crate::value::Value;
@@ -17,6 +17,7 @@ use crate::yaml::{Source, print_document};
 
 use super::error::GenerateError;
 use super::parameters::found;
+use super::policy_sets::policy_sets;
 use super::program::{Program, Rendered};
 use super::tree::Tree;
 use super::watch::{ENDED, Watch};
@@ -56,12 +57,36 @@ Examples:
 #[command(mut_arg("legacy", |legacy| legacy.help("What the early `overlay` and `patches` of rules mean")))]
 pub(super) struct Arguments {
     /// Policies: a file, a directory with all below it, or a glob.
-    #[arg(short, long = "policy", value_name = "PATH", required = true, help_heading = "Input")]
+    #[arg(
+        short,
+        long = "policy",
+        value_name = "PATH",
+        required_unless_present = "project_set",
+        help_heading = "Input"
+    )]
     policy: Vec<PathBuf>,
     /// Let applications name further policies of their own, by the parameter `policies`. They run before the
     /// others.
     #[arg(long, help_heading = "Input")]
     app_policies: bool,
+    /// Sets of policies, one for each folder below this one. Applications name some of them by the parameter
+    /// `policy-sets`; they run before the others.
+    #[arg(long, value_name = "DIR", help_heading = "Input")]
+    policy_sets: Option<PathBuf>,
+    /// Apply the policy set with the name of the application's project, always.
+    #[arg(long, requires = "policy_sets", help_heading = "Input")]
+    project_set: bool,
+    /// Further options of `kustomize build`, such as "--enable-helm --load-restrictor LoadRestrictionsNone": those of
+    /// kustomize.buildOptions in Argo CD's own configuration.
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true,
+        help_heading = "Input"
+    )]
+    kustomize_options: String,
     /// Let kustomize and helm fetch what applications name: remote bases, and the dependencies of charts.
     #[arg(long, help_heading = "Input")]
     remote: bool,
@@ -202,15 +227,18 @@ impl<'a> Run<'a> {
             Some(renderer) => renderer,
             None => found().map_err(GenerateError::Folder)?,
         };
-        let Parameters { value_files, values, set, recurse, .. } = &self.parameters;
+        let Parameters { value_files, values, set, recurse, images, .. } = &self.parameters;
         let is_for_helm = !value_files.is_empty()
             || values.as_ref().is_some_and(|text| !text.is_empty())
             || !set.is_empty();
         if is_for_helm && renderer != Renderer::Helm {
-            return Err(GenerateError::NotHelm(renderer.word()));
+            return Err(GenerateError::OtherRenderer("helm", renderer.word()));
+        }
+        if !images.is_empty() && renderer != Renderer::Kustomize {
+            return Err(GenerateError::OtherRenderer("kustomize", renderer.word()));
         }
         let text = match renderer {
-            Renderer::Kustomize => self.program("kustomize", vec!["build".into(), ".".into()], None)?,
+            Renderer::Kustomize => self.kustomize()?,
             Renderer::Helm => self.helm()?,
             Renderer::Plain => {
                 let walk = if *recurse { Walk::DeepWithoutDots } else { Walk::Flat };
@@ -226,6 +254,22 @@ impl<'a> Run<'a> {
         };
         manifests.add_text(text);
         Ok(manifests)
+    }
+
+    fn kustomize(&mut self) -> Result<Arc<Source>, GenerateError> {
+        let kustomization = Kustomization {
+            application: &self.application,
+            options: &self.arguments.kustomize_options,
+            images: &self.parameters.images,
+        };
+        let build = kustomization.build();
+        let Some(set_images) = kustomization.set_images()? else {
+            return self.program("kustomize", build, None);
+        };
+        // kustomize writes them into the kustomization, which is not ours to change.
+        let (_copy, folder) = self.tree.copy().map_err(GenerateError::Copy)?;
+        self.program_in(&folder, "kustomize", set_images, None)?;
+        self.program_in(&folder, "kustomize", build, None)
     }
 
     fn helm(&mut self) -> Result<Arc<Source>, GenerateError> {
@@ -250,9 +294,20 @@ impl<'a> Run<'a> {
         self.program("helm", arguments, input)
     }
 
-    /// The standard output of a program. Its standard error becomes notes.
+    /// The standard output of a program in the folder of the application. Its standard error becomes notes.
     fn program(
         &mut self,
+        name: &'static str,
+        arguments: Vec<OsString>,
+        input: Option<File>,
+    ) -> Result<Arc<Source>, GenerateError> {
+        let folder = self.tree.folder.clone();
+        self.program_in(&folder, name, arguments, input)
+    }
+
+    fn program_in(
+        &mut self,
+        folder: &Path,
         name: &'static str,
         arguments: Vec<OsString>,
         input: Option<File>,
@@ -262,7 +317,7 @@ impl<'a> Run<'a> {
         const SIGNS_OF_FETCHING: [&str; 3] = ["proxyconnect", "' not allowed", "missing in charts"];
         let network = if self.arguments.remote { Network::Open } else { Network::Closed };
         let environment = Renderer::environment(std::env::vars_os(), network);
-        let program = Program { name, arguments, environment, folder: &self.tree.folder, input };
+        let program = Program { name, arguments, environment, folder, input };
         let title = program.title();
         let run = program.run(self.options.input_limits.bytes, &self.watch);
         let Rendered { output, stderr } = run.map_err(|cause| {
@@ -386,6 +441,7 @@ fn options(
     let mut errors = Vec::new();
     let own = [
         ("--policy", &*arguments.policy),
+        ("--policy-sets", arguments.policy_sets.as_slice()),
         ("--exceptions", &arguments.exceptions),
         ("--context-from", &arguments.context_from),
         ("--images", &arguments.images),
@@ -410,6 +466,11 @@ fn options(
                 Err(cause) => errors.push(GenerateError::Path { parameter: "policies", cause }),
             }
         }
+    }
+    let project = arguments.project_set.then_some(&*application.project);
+    match policy_sets(arguments.policy_sets.as_deref(), &parameters.policy_sets, project) {
+        Ok(sets) => policies.extend(sets),
+        Err(error) => errors.push(error),
     }
     if !errors.is_empty() {
         return Err(errors);

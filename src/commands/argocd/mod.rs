@@ -4,6 +4,7 @@
 mod error;
 mod generate;
 mod parameters;
+mod policy_sets;
 mod program;
 mod tree;
 mod watch;

@@ -1,6 +1,7 @@
 //! `argocd parameters`: what the user interface offers for an application.
 
 use std::fs;
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -19,6 +20,9 @@ pub(super) struct Arguments {
     /// Announce that applications may name further policies, as generate lets them with the same flag.
     #[arg(long)]
     app_policies: bool,
+    /// Announce that applications may name sets of policies, as generate lets them with --policy-sets.
+    #[arg(long, value_name = "DIR")]
+    policy_sets: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Exit {
@@ -27,7 +31,10 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     // An application with invalid parameters still has the others announced.
     let chosen = argocd::Parameters::read(pairs).ok().and_then(|parameters| parameters.renderer);
     match chosen.map_or_else(found, Ok) {
-        Ok(renderer) => print(&format!("{}\n", announcement(renderer, arguments.app_policies).to_json())),
+        Ok(renderer) => print(&format!(
+            "{}\n",
+            announcement(renderer, arguments.app_policies, arguments.policy_sets.is_some()).to_json()
+        )),
         Err(error) => {
             let mut reporter = Reporter::new(Verbosity::default());
             reporter.error(Exit::Input, format_args!("the application's folder cannot be read: {error}"));

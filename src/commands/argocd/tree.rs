@@ -4,7 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::argocd::{below, is_out_of_reach, tree_of};
+use tempfile::TempDir;
+
+use crate::argocd::{Start, below, is_out_of_reach, tree_of};
 use crate::value::Value;
 use crate::yaml;
 
@@ -15,6 +17,8 @@ const MAX_FOLDER_DEPTH: usize = 256;
 pub(super) struct Tree {
     pub(super) folder: PathBuf,
     root: PathBuf,
+    /// The path of the root in the repository.
+    root_path: PathBuf,
 }
 
 /// Why a file of an application is not read.
@@ -24,6 +28,8 @@ pub(super) enum TreeError {
     Unreadable { path: String, cause: io::Error },
     #[error("{path}: {cause}")]
     NotBelow { path: String, cause: &'static str },
+    #[error("{path}: not in what Argo CD unpacked (argocd.argoproj.io/manifest-generate-paths)")]
+    NotUnpacked { path: String },
     #[error("{path}: a link that leads out of what was unpacked for the application")]
     Link { path: String },
     /// A device or pipe, which may never end.
@@ -37,8 +43,8 @@ impl Tree {
     /// The tree of the current folder.
     pub(super) fn around(source_path: &str) -> io::Result<Self> {
         let folder = fs::canonicalize(std::env::current_dir()?)?;
-        let root = tree_of(&folder, source_path);
-        Ok(Self { folder, root })
+        let (root, root_path) = tree_of(&folder, source_path);
+        Ok(Self { folder, root, root_path })
     }
 
     /// Whether a path leads into the tree, links followed.
@@ -53,8 +59,13 @@ impl Tree {
     /// The file or folder that a parameter names.
     pub(super) fn find(&self, path: &str) -> Result<PathBuf, TreeError> {
         let shown = || path.to_owned();
-        let below = below(path).map_err(|cause| TreeError::NotBelow { path: shown(), cause })?;
-        match fs::canonicalize(self.folder.join(below)) {
+        let (start, below) = below(path).map_err(|cause| TreeError::NotBelow { path: shown(), cause })?;
+        let place = match (start, below.strip_prefix(&self.root_path)) {
+            (Start::Application, _) => self.folder.join(below),
+            (Start::Repository, Ok(rest)) => self.root.join(rest),
+            (Start::Repository, Err(_)) => return Err(TreeError::NotUnpacked { path: shown() }),
+        };
+        match fs::canonicalize(place) {
             Ok(real) if real.starts_with(&self.root) => Ok(real),
             Ok(_) => Err(TreeError::Link { path: shown() }),
             Err(cause) => Err(TreeError::Unreadable { path: shown(), cause }),
@@ -82,6 +93,30 @@ impl Tree {
             }
         }
         Ok(())
+    }
+
+    /// A copy of the tree, without `.git`, and the folder of the application in it.
+    pub(super) fn copy(&self) -> io::Result<(TempDir, PathBuf)> {
+        let copy = tempfile::tempdir()?;
+        let root = fs::canonicalize(copy.path())?;
+        let mut open = vec![PathBuf::new()];
+        while let Some(path) = open.pop() {
+            for entry in fs::read_dir(self.root.join(&path))? {
+                let entry = entry?;
+                let kind = entry.file_type()?;
+                let path = path.join(entry.file_name());
+                if kind.is_dir() && entry.file_name() != ".git" {
+                    fs::create_dir(root.join(&path))?;
+                    open.push(path);
+                } else if kind.is_file() {
+                    fs::copy(entry.path(), root.join(&path))?;
+                } else if kind.is_symlink() {
+                    copy_link(&entry.path(), &root.join(&path), (&self.root, &root))?;
+                }
+            }
+        }
+        let folder = self.folder.strip_prefix(&self.root).map_err(io::Error::other)?;
+        Ok((copy, root.join(folder)))
     }
 
     /// The first dependency of the application's chart that is a folder outside of the tree, which Helm would pack.
@@ -115,4 +150,18 @@ impl Tree {
             path.strip_prefix(&self.folder).or_else(|_| path.strip_prefix(&self.root)).unwrap_or(path);
         if known.as_os_str().is_empty() { ".".to_owned() } else { known.display().to_string() }
     }
+}
+
+/// Copies a link of one tree into another. One that is absolute leads to the same place of the other tree.
+#[cfg(unix)]
+fn copy_link(link: &Path, copy: &Path, (from, to): (&Path, &Path)) -> io::Result<()> {
+    let target = fs::read_link(link)?;
+    let target = target.strip_prefix(from).map_or(target.clone(), |inside| to.join(inside));
+    std::os::unix::fs::symlink(target, copy)
+}
+
+/// Copies what a link of one tree leads to into another.
+#[cfg(not(unix))]
+fn copy_link(link: &Path, copy: &Path, _: (&Path, &Path)) -> io::Result<()> {
+    fs::copy(link, copy).map(drop)
 }
