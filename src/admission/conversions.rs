@@ -3,10 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
+use super::fields::Setter;
 use super::fields::{
     field_mut, is_empty, items, items_mut, number_of, set_number, set_object, set_text, text_of, unset,
 };
-use super::types::Setter;
 use crate::value::{Map, Value};
 
 /// What conversion does to the JSON of a Go type such as `core/v1.PodSpec` after all defaults are set; `None` if nothing.

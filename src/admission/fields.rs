@@ -2,6 +2,9 @@
 
 use crate::value::{Map, Number, Value};
 
+/// A function that changes the JSON of a Go type: its defaults, or its conversion.
+pub(super) type Setter = fn(&mut Value);
+
 /// Whether a field of Go's pointers, lists and maps is not set, or a field that is omitted if it is zero is zero.
 pub(super) fn unset(object: &Value, field: &str) -> bool {
     object.get(field).is_none_or(Value::is_null)

@@ -33,6 +33,7 @@ mod policy_notes;
 mod present;
 mod progress;
 mod reporter;
+mod run_context;
 mod selection;
 mod server_dry_run;
 mod session;

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::engine::Engine;
 use crate::render::{
     Width, counted, dry_run_line, dry_runs_line, error_lines, listed, missing_targets, shown_message,
     summary_table,
@@ -17,6 +16,7 @@ use super::evaluate::{Evaluated, Evaluation, NotIdempotent};
 use super::exit::Exit;
 use super::missing_schemas::MissingSchemas;
 use super::reporter::{Note, NoteKind, NoteSubject, Reporter};
+use super::run_context::RunContext;
 use super::session::Session;
 
 /// How many objects that the API server refuses are named in errors; the rest is counted.
@@ -74,21 +74,6 @@ pub(super) enum SummaryStyle {
     Table,
     /// None: it is part of the result.
     None,
-}
-
-/// What notes at the end of a run are about besides its results.
-pub(super) struct RunContext<'a> {
-    pub(super) engine: &'a Engine,
-    /// Notes on the inputs.
-    pub(super) notes: &'a [(NoteKind, String)],
-    /// The same, reported only if some rule changes an object or fails.
-    pub(super) notes_on_acts: &'a [String],
-    /// The kinds whose schema could not be read from a cluster.
-    pub(super) missing_schemas: Option<&'a MissingSchemas>,
-    /// The namespaces that a cluster does not have, which was reported.
-    pub(super) absent_namespaces: Vec<Text>,
-    /// Whether there is a cluster that is not asked about the objects.
-    pub(super) has_unasked_cluster: bool,
 }
 
 /// Which notes come at the end of a run besides the others.

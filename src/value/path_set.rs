@@ -193,7 +193,7 @@ fn compare(at: &mut Vec<Step>, before: &Value, after: &Value, set: &mut PathSet)
 }
 
 fn compare_members(at: &mut Vec<Step>, old: &Map, new: &Map, set: &mut PathSet) {
-    for (key, was) in old.iter() {
+    for (key, was) in old {
         at.push(Step::Key(key.clone()));
         match new.get(key) {
             Some(is) => compare(at, was, is, set),

@@ -153,6 +153,6 @@ pub(crate) fn rust_files(module: &Path) -> Vec<PathBuf> {
             if path.is_dir() { folders.push(path) } else { files.push(path) }
         }
     }
-    files.retain(|path| path.is_file());
+    files.retain(|path| path.is_file() && path.extension().is_some_and(|extension| extension == "rs"));
     files
 }

@@ -1,7 +1,7 @@
 //! Webhooks and admission policies.
 
+use crate::admission::fields::Setter;
 use crate::admission::fields::{set_number, set_object, set_text};
-use crate::admission::types::Setter;
 use crate::value::Value;
 
 pub(super) fn of_type(version: &str, name: &str) -> Option<Setter> {

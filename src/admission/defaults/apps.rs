@@ -1,7 +1,7 @@
 //! Deployments, stateful sets, daemon sets and replica sets.
 
+use crate::admission::fields::Setter;
 use crate::admission::fields::{field_mut, set_number, set_object, set_text, text_of};
-use crate::admission::types::Setter;
 use crate::value::Value;
 
 pub(super) fn of_type(name: &str) -> Option<Setter> {

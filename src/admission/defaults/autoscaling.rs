@@ -1,7 +1,7 @@
 //! Horizontal Pod autoscalers.
 
+use crate::admission::fields::Setter;
 use crate::admission::fields::{field_mut, is_empty, set, set_number, set_object, set_text};
-use crate::admission::types::Setter;
 use crate::value::Value;
 
 pub(super) fn version_1(name: &str) -> Option<Setter> {

@@ -1,8 +1,8 @@
 //! Jobs and cron jobs.
 
 use super::set_labels_of_template;
+use crate::admission::fields::Setter;
 use crate::admission::fields::{field_mut, set_bool, set_empty_text, set_number, set_text, unset};
-use crate::admission::types::Setter;
 use crate::value::Value;
 
 pub(super) fn of_type(name: &str) -> Option<Setter> {

@@ -1,10 +1,10 @@
 //! Secrets, namespaces, limits, role bindings, priorities and other settings.
 
 use super::set_labels_of_template;
+use crate::admission::fields::Setter;
 use crate::admission::fields::{
     add_missing_to, field_mut, set_empty_text, set_number, set_object, set_text, set_zero, text_of, unset,
 };
-use crate::admission::types::Setter;
 use crate::value::{Quantity, Value};
 
 pub(super) fn core(name: &str) -> Option<Setter> {

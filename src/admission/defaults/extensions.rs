@@ -1,7 +1,7 @@
 //! Custom resource definitions and API services.
 
+use crate::admission::fields::Setter;
 use crate::admission::fields::{field_mut, is_empty, items, set, set_number, set_object, text_of};
-use crate::admission::types::Setter;
 use crate::value::Value;
 
 pub(super) fn apiextensions(name: &str) -> Option<Setter> {

@@ -21,8 +21,8 @@ mod resource;
 mod storage;
 mod volumes;
 
+use super::fields::Setter;
 use super::fields::{field_mut, set, set_object};
-use super::types::Setter;
 use crate::value::Value;
 
 /// The defaults of a Go type such as `core/v1.PodSpec`; `None` if it has none.

@@ -1,9 +1,9 @@
 //! Services, endpoints, ingress classes and network policies.
 
+use crate::admission::fields::Setter;
 use crate::admission::fields::{
     field_mut, is_empty, items_mut, number_of, set_bool, set_text, text_of, unset,
 };
-use crate::admission::types::Setter;
 use crate::value::Value;
 
 pub(super) fn core(name: &str) -> Option<Setter> {

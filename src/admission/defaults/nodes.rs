@@ -1,7 +1,7 @@
 //! Nodes.
 
+use crate::admission::fields::Setter;
 use crate::admission::fields::{set, unset};
-use crate::admission::types::Setter;
 use crate::value::Value;
 
 pub(super) fn of_type(name: &str) -> Option<Setter> {

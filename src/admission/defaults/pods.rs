@@ -1,10 +1,10 @@
 //! Pods, their templates and containers.
 
 use super::{image, pod_resources};
+use crate::admission::fields::Setter;
 use crate::admission::fields::{
     field_mut, items, items_mut, number_of, set_bool, set_number, set_object, set_text, unset,
 };
-use crate::admission::types::Setter;
 use crate::value::Value;
 
 pub(super) fn of_type(name: &str) -> Option<Setter> {

@@ -1,7 +1,7 @@
 //! Claims and slices of dynamic resources.
 
+use crate::admission::fields::Setter;
 use crate::admission::fields::{field_mut, set_number, set_text, text_of};
-use crate::admission::types::Setter;
 use crate::value::Value;
 
 /// In version 1beta1, `DeviceRequest` has the fields that `ExactDeviceRequest` has later, and `BasicDevice` those of

@@ -1,7 +1,7 @@
 //! Persistent volumes, their claims, storage classes and CSI drivers.
 
+use crate::admission::fields::Setter;
 use crate::admission::fields::{field_mut, is_empty, set_bool, set_object, set_text};
-use crate::admission::types::Setter;
 use crate::value::Value;
 
 pub(super) fn core(name: &str) -> Option<Setter> {

@@ -1,8 +1,8 @@
 //! Volumes and their sources.
 
 use super::image;
+use crate::admission::fields::Setter;
 use crate::admission::fields::{set_number, set_object, set_text};
-use crate::admission::types::Setter;
 use crate::value::Value;
 
 pub(super) fn of_type(name: &str) -> Option<Setter> {

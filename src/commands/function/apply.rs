@@ -7,7 +7,8 @@ use crate::commands::evaluate::{Evaluated, Evaluator};
 use crate::commands::exit::Exit;
 use crate::commands::pipeline::{chunks, evaluate_all};
 use crate::commands::reporter::{Note, NoteKind, Reporter};
-use crate::commands::summary::{Closing, RunContext, RunSummary, SummaryStyle};
+use crate::commands::run_context::RunContext;
+use crate::commands::summary::{Closing, RunSummary, SummaryStyle};
 use crate::krm::{
     ItemOutcome, Mode, OnError, Response, Severities, Severity, change_words, file_of, file_path, hide,
     is_resource, is_same_object, message_result, results, sort,

@@ -26,8 +26,8 @@ use super::options::RunOptions;
 use super::policies::kind_selectors;
 use super::policy_notes::{exception_notes, policy_notes};
 use super::reporter::{NoteKind, Reporter, Verbosity};
+use super::run_context::RunContext;
 use super::spool::Spool;
-use super::summary::RunContext;
 
 use inputs::LoadedInputs;
 

@@ -93,7 +93,7 @@ impl Walk<'_> {
                 walk.below(Step::Key((*key).into()), Self::read);
             }
             if let Some(members) = item.as_object() {
-                for (key, member) in members.iter() {
+                for (key, member) in members {
                     walk.member(key, member, list.element());
                 }
             }
