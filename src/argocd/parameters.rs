@@ -47,7 +47,7 @@ impl Shape {
 }
 
 /// All parameters.
-pub(super) const DEFINITIONS: [Definition; 8] = [
+pub(super) const DEFINITIONS: [Definition; 9] = [
     Definition {
         name: "renderer",
         shape: Shape::Text("auto"),
@@ -106,6 +106,13 @@ pub(super) const DEFINITIONS: [Definition; 8] = [
         tooltip: "Paths of further policies, seen from the application's folder, or from the repository's with a / in \
                   front; they run before those of the plugin",
     },
+    Definition {
+        name: "strict",
+        shape: Shape::Text("false"),
+        renderer: None,
+        title: "Strict",
+        tooltip: "true to fail for everything that policies did not evaluate or match, or that differs between the semantics",
+    },
 ];
 
 /// The parameters of an application.
@@ -127,6 +134,8 @@ pub struct Parameters {
     pub policy_sets: Vec<String>,
     /// Further policies, relative to the application, or to the repository with a slash in front.
     pub policies: Vec<String>,
+    /// Whether omissions are errors, whatever the plugin says.
+    pub strict: bool,
 }
 
 impl Parameters {
@@ -182,13 +191,8 @@ impl Parameters {
                     _ => return Err("expected auto, kustomize, helm or plain".into()),
                 };
             }
-            ("recurse", ParameterValue::Text(word)) => {
-                self.recurse = match &*word {
-                    "true" => true,
-                    "" | "false" => false,
-                    _ => return Err("expected true or false".into()),
-                };
-            }
+            ("recurse", ParameterValue::Text(word)) => self.recurse = flag(&word)?,
+            ("strict", ParameterValue::Text(word)) => self.strict = flag(&word)?,
             ("helm-values", ParameterValue::Text(text)) => {
                 self.values = Some(text).filter(|text| !text.is_empty());
             }
@@ -200,6 +204,14 @@ impl Parameters {
             _ => {}
         }
         Ok(())
+    }
+}
+
+fn flag(word: &str) -> Result<bool, String> {
+    match word {
+        "true" => Ok(true),
+        "" | "false" => Ok(false),
+        _ => Err("expected true or false".into()),
     }
 }
 
@@ -313,7 +325,8 @@ mod tests {
         let list = r#"[{"name":"renderer","string":"helm"},{"array":["a.yaml","b.yaml"],"name":"helm-value-files"},
             {"name":"helm-values","string":"a: 1"},{"map":{"image.tag":"1","x":"$(id)"},"name":"helm-parameters"},
             {"name":"recurse","string":"true"},{"name":"policies","array":["p"],"string":null},
-            {"name":"kustomize-images","array":["a:1"]},{"name":"policy-sets","array":["web","pci"]}]"#;
+            {"name":"kustomize-images","array":["a:1"]},{"name":"policy-sets","array":["web","pci"]},
+            {"name":"strict","string":"true"}]"#;
         let expected = Parameters {
             renderer: Some(Renderer::Helm),
             recurse: true,
@@ -323,6 +336,7 @@ mod tests {
             images: vec!["a:1".into()],
             policy_sets: vec!["web".into(), "pci".into()],
             policies: vec!["p".into()],
+            strict: true,
         };
         assert_eq!(read(&[(VARIABLE, list)]).unwrap(), expected);
     }

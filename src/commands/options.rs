@@ -12,6 +12,8 @@ use crate::source::cluster::{Connection, Subject};
 use crate::value::Value;
 use crate::yaml::Limits;
 
+use super::reporter::Verbosity;
+
 /// Policies, objects, and how they are evaluated. Paths of `Vec`s may be files, directories or globs; `-` is standard
 /// input.
 #[derive(Debug, Default)]
@@ -145,6 +147,11 @@ impl RunOptions {
             on_policy_update: self.on_policy_update,
             ..Settings::default()
         }
+    }
+
+    /// Which diagnostics are printed, and which are errors.
+    pub(super) fn verbosity(&self) -> Verbosity {
+        Verbosity { quiet: self.quiet, strict: self.strict.then_some("--strict") }
     }
 
     /// The namespace, unless it is empty: as with kubectl, that is none.

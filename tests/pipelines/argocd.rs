@@ -36,6 +36,34 @@ fn plain_manifests_are_printed_as_one_stream() {
 }
 
 #[test]
+fn a_strict_run_prints_nothing_where_something_was_omitted() {
+    let workspace = Workspace::new(&[("a.yaml", MAP)]);
+    workspace.write("policies/unmatched.yaml", &label("Secret", "c", "d"));
+    let note = "1 rule selected no object: c/add";
+    let ended = workspace.generate(&[], &[]);
+    ended.is(LABELLED);
+    assert!(ended.stderr.contains(&format!("note: {note}\n")), "{}", ended.stderr);
+    let strict = parameters(r#"[{"name":"strict","string":"true"}]"#);
+    for (flags, variables) in [(&["--strict"][..], &[][..]), (&["--strict", "-q"], &[]), (&[], &strict)] {
+        workspace.generate(flags, variables).fails(3, &format!("error: {note} (--strict)"));
+    }
+    workspace.write("policies/unmatched.yaml", &label("ConfigMap", "a", "b"));
+    workspace.generate(&["--strict"], &[]).is(LABELLED);
+}
+
+#[test]
+fn policies_that_change_their_own_result_are_noted() {
+    let workspace = Workspace::new(&[("a.yaml", MAP)]);
+    let policy = label("ConfigMap", "a", "{{ request.object.metadata.labels.a || '''' }}b");
+    workspace.write("policies/label.yaml", &policy);
+    let note = "a.yaml:1: ConfigMap/map: a/add: a second run would change metadata.labels.a\n";
+    let ended = workspace.generate(&[], &[]);
+    assert!(ended.is(LABELLED).stderr.contains(note), "{}", ended.stderr);
+    let ended = workspace.generate(&["--check-idempotent=false"], &[]);
+    assert!(!ended.is(LABELLED).stderr.contains("second run"), "{}", ended.stderr);
+}
+
+#[test]
 fn documents_without_kind_are_skipped_with_a_note() {
     let workspace = Workspace::new(&[("a.yaml", MAP), ("values.yaml", "replicas: 3\n")]);
     let ended = workspace.generate(&[], &[]);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 
 use crate::argocd::{Application, Chart, Kustomization, Network, Parameters, Renderer};
 use crate::render::{counted, listed};
@@ -120,6 +120,22 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     dialect: DialectArguments,
+    /// Fail (exit code 3, nothing printed) for everything that was not evaluated, did not match, or differs
+    /// between the semantics. Applications may ask for it, too, by the parameter `strict`.
+    #[arg(long, help_heading = "Evaluation")]
+    strict: bool,
+    /// Evaluate every changed object a second time, and report what that would change.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        default_value_t = true,
+        default_missing_value = "true",
+        num_args = 0..=1,
+        require_equals = true,
+        action = ArgAction::Set,
+        help_heading = "Evaluation"
+    )]
+    check_idempotent: bool,
     /// Another limit on the size of inputs or on the work of a rule, such as yaml-depth=512 or steps=5000000.
     #[arg(long, value_name = "NAME=N", value_parser = limit, help_heading = "Evaluation")]
     limit: Vec<(String, usize)>,
@@ -151,7 +167,10 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     let options = RunOptions { quiet: arguments.quiet, ..RunOptions::default() };
     on_threads(&options, |reporter| match Run::prepare(arguments) {
         // Standard output is empty unless this is reached without an error.
-        Ok(mut run) => run.generate(reporter),
+        Ok(mut run) => {
+            reporter.set_verbosity(run.options.verbosity());
+            run.generate(reporter);
+        }
         Err(errors) => errors.iter().for_each(|error| reporter.error(error.exit(), error)),
     })
 }
@@ -203,7 +222,7 @@ impl<'a> Run<'a> {
                     reporter.note(note);
                 }
                 summary.close(&session.context(), Closing::ALL, SummaryStyle::Line, reporter);
-                // A note is never an error here, but refused dry runs are.
+                // Notes are errors of a strict run.
                 if reporter.exit() == Exit::Done {
                     self.print(spool, reporter);
                 }
@@ -492,6 +511,8 @@ fn options(
         view: arguments.dialect.view,
         input_limits,
         evaluation_limits,
+        strict: arguments.strict || parameters.strict,
+        check_idempotent: arguments.check_idempotent,
         quiet: arguments.quiet,
         ..RunOptions::default()
     })

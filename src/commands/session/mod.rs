@@ -25,7 +25,7 @@ use super::missing_schemas::MissingSchemas;
 use super::options::RunOptions;
 use super::policies::kind_selectors;
 use super::policy_notes::{exception_notes, policy_notes};
-use super::reporter::{NoteKind, Reporter, Verbosity};
+use super::reporter::{NoteKind, Reporter};
 use super::run_context::RunContext;
 use super::spool::Spool;
 
@@ -67,8 +67,7 @@ pub(super) struct Session {
 
 /// Runs a command on the threads of its options; returns the exit code.
 pub(super) fn on_threads(options: &RunOptions, run: impl FnOnce(&mut Reporter) + Send) -> Exit {
-    let strict = options.strict.then_some("--strict");
-    let mut reporter = Reporter::new(Verbosity { quiet: options.quiet, strict });
+    let mut reporter = Reporter::new(options.verbosity());
     match ThreadPoolBuilder::new().num_threads(options.workers).stack_size(STACK_BYTES).build() {
         Ok(pool) => pool.install(|| run(&mut reporter)),
         Err(error) => reporter.error(Exit::Input, format_args!("threads cannot be started: {error}")),
