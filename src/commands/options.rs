@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use crate::admission::View;
-use crate::engine::{self, DottedName, Settings};
+use crate::engine::{self, DottedName, InputNames, Settings};
 use crate::policy::Operation;
 use crate::semantics::Dialect;
 use crate::source::cluster::{Connection, Subject};
@@ -66,6 +66,8 @@ pub(super) struct RunOptions {
     /// How many threads evaluate; 0 for one per processor.
     pub(super) workers: usize,
     pub(super) show_secrets: bool,
+    /// The names of the inputs in messages.
+    pub(super) input_names: InputNames,
     pub(super) cluster: ClusterOptions,
 }
 
@@ -144,6 +146,7 @@ impl RunOptions {
             semantics: self.dialect.semantics,
             operation: self.operation,
             limits: self.evaluation_limits,
+            input_names: self.input_names,
             on_policy_update: self.on_policy_update,
             ..Settings::default()
         }

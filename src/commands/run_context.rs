@@ -19,4 +19,6 @@ pub(super) struct RunContext<'a> {
     pub(super) absent_namespaces: Vec<Text>,
     /// Whether there is a cluster that is not asked about the objects.
     pub(super) has_unasked_cluster: bool,
+    /// Whether the result is one of a renderer, and depends on the time.
+    pub(super) varies_with_time: bool,
 }

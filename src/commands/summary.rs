@@ -238,6 +238,9 @@ impl RunSummary {
                 "the schema of {name} cannot be read, lists in it merge without keys: {why}"
             ));
         }
+        if context.varies_with_time {
+            reporter.omission("a policy looks at the time: another run may give another result");
+        }
         for note in &self.object_notes {
             reporter.add(note.clone());
         }

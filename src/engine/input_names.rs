@@ -20,6 +20,8 @@ pub struct InputNames {
     pub targets: Option<&'static str>,
     /// The stored objects of updates; `None` if they are not an input.
     pub old: Option<&'static str>,
+    /// The flag that evaluates objects by the state of a cluster; `None` if there is none.
+    pub cluster: Option<&'static str>,
     /// The input that sets a limit to N, with NAME for its name.
     pub limits: &'static str,
 }
@@ -34,9 +36,12 @@ impl InputNames {
         user: "`--userinfo FILE`",
         namespace_labels: "`--values` or a Namespace among the objects",
         targets: Some("`--targets`"),
+        cluster: Some("`--live`"),
         old: Some("`--old PATH`"),
         limits: "`--limit NAME=N`",
     };
+    /// For the plugin of Argo CD.
+    pub const PLUGIN: Self = Self { old: None, targets: None, cluster: None, ..Self::FLAGS };
     /// For the functionConfig of the KRM function.
     pub const FUNCTION: Self = Self {
         objects: "`contextFrom`",
@@ -46,6 +51,7 @@ impl InputNames {
         user: "`userInfo`",
         namespace_labels: "`values` or a Namespace among the items",
         targets: None,
+        cluster: None,
         old: None,
         limits: "`limits: {NAME: N}`",
     };
@@ -58,6 +64,7 @@ impl InputNames {
         user: "`userinfo` of the suite",
         namespace_labels: "`variables` of the suite",
         targets: None,
+        cluster: None,
         old: None,
         limits: "`--limit NAME=N`",
     };

@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -61,6 +61,15 @@ fn policies_that_change_their_own_result_are_noted() {
     assert!(ended.is(LABELLED).stderr.contains(note), "{}", ended.stderr);
     let ended = workspace.generate(&["--check-idempotent=false"], &[]);
     assert!(!ended.is(LABELLED).stderr.contains("second run"), "{}", ended.stderr);
+}
+
+#[test]
+fn policies_that_look_at_the_time_are_noted() {
+    let workspace = Workspace::new(&[("a.yaml", MAP)]);
+    workspace.write("policies/label.yaml", &label("ConfigMap", "a", "{{ time_now() && ''b'' }}"));
+    let ended = workspace.generate(&[], &[]);
+    let note = "note: a policy looks at the time: another run may give another result\n";
+    assert!(ended.is(LABELLED).stderr.contains(note), "{}", ended.stderr);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 use crate::argocd::{Application, Chart, Kustomization, Network, Parameters, Renderer};
+use crate::engine::InputNames;
 use crate::render::{counted, listed};
 use crate::source::{Manifests, SourceError, Walk};
 use crate::value::Value;
@@ -28,6 +29,7 @@ use crate::commands::exit::Exit;
 use crate::commands::options::RunOptions;
 use crate::commands::pipeline::{chunks, evaluate_all};
 use crate::commands::reporter::Reporter;
+use crate::commands::run_context::RunContext;
 use crate::commands::session::{Session, on_threads};
 use crate::commands::spool::Spool;
 use crate::commands::summary::{Closing, RunSummary, SummaryStyle};
@@ -185,6 +187,8 @@ struct Run<'a> {
     options: RunOptions,
     /// Notes on the rendering.
     notes: Vec<String>,
+    /// Whether a policy looked at the time.
+    varies_with_time: bool,
 }
 
 impl<'a> Run<'a> {
@@ -206,7 +210,16 @@ impl<'a> Run<'a> {
             Tree::around(&application.source_path).map_err(|cause| vec![GenerateError::Folder(cause)])?;
         tree.check().map_err(|error| vec![error.into()])?;
         let options = options(arguments, &application, &parameters, &tree)?;
-        Ok(Self { arguments, watch, application, parameters, tree, options, notes: Vec::new() })
+        Ok(Self {
+            arguments,
+            watch,
+            application,
+            parameters,
+            tree,
+            options,
+            notes: Vec::new(),
+            varies_with_time: false,
+        })
     }
 
     fn generate(&mut self, reporter: &mut Reporter) {
@@ -221,7 +234,8 @@ impl<'a> Run<'a> {
                 for note in &self.notes {
                     reporter.note(note);
                 }
-                summary.close(&session.context(), Closing::ALL, SummaryStyle::Line, reporter);
+                let context = RunContext { varies_with_time: self.varies_with_time, ..session.context() };
+                summary.close(&context, Closing::ALL, SummaryStyle::Line, reporter);
                 // Notes are errors of a strict run.
                 if reporter.exit() == Exit::Done {
                     self.print(spool, reporter);
@@ -393,6 +407,7 @@ impl<'a> Run<'a> {
             reporter.error(Exit::of(error), text.lines().next().unwrap_or_default());
         }
         session.report_cluster_errors(world, reporter);
+        self.varies_with_time = world.inner().uses_time();
         if !left_out.is_empty() {
             let documents = counted(left_out.len(), "document");
             let names = listed(left_out.into_iter());
@@ -514,6 +529,7 @@ fn options(
         strict: arguments.strict || parameters.strict,
         check_idempotent: arguments.check_idempotent,
         quiet: arguments.quiet,
+        input_names: InputNames::PLUGIN,
         ..RunOptions::default()
     })
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rayon::ThreadPoolBuilder;
 
-use crate::engine::{Engine, InputNames, Settings, World};
+use crate::engine::{Engine, Settings, World};
 use crate::policy::{KindSelector, PolicyExceptions, PolicySet};
 use crate::source::cluster::{
     Cluster, ClusterWorld, LiveKinds, RecordingCluster, Rights, StoredObjects, Subject,
@@ -136,7 +136,6 @@ impl Session {
             filters,
             namespace: namespace.as_str().into(),
             is_replay,
-            input_names: InputNames::FLAGS,
             trace,
             ..options.settings()
         };
@@ -167,9 +166,12 @@ impl Session {
     fn note_api_calls(&mut self, options: &RunOptions) {
         let plurals = self.api_calls(options).plurals().join(", ");
         if !plurals.is_empty() && !options.uses_cluster_state() {
+            let names = self.engine.settings().input_names;
+            let live = names.cluster.map_or_else(String::new, |flag| format!(", {flag} asks it"));
             let text = format!(
-                "policies ask the API server for {plurals}: the manifests alone answer, as far as they can; \
-                 `--context-from PATH` can give what the cluster holds, `--live` asks it"
+                "policies ask the API server for {plurals}: the manifests alone answer, as far as they can; {} can \
+                 give what the cluster holds{live}",
+                names.objects
             );
             self.notes.push((NoteKind::Other, text));
         }
@@ -209,6 +211,7 @@ impl Session {
             missing_schemas: Some(&self.missing_schemas),
             absent_namespaces: self.absent_namespaces(),
             has_unasked_cluster: self.has_unasked_cluster(),
+            varies_with_time: false,
         }
     }
 

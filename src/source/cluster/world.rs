@@ -107,6 +107,11 @@ impl<W: World> ClusterWorld<W> {
         Self { rights, ..self }
     }
 
+    /// The world of the inputs.
+    pub const fn inner(&self) -> &W {
+        &self.inner
+    }
+
     /// Removes and returns the failed lookups.
     pub fn take_failed_lookups(&self) -> Vec<FailedLookup> {
         let mut missed = self.failed_lookups.take();
