@@ -1,12 +1,17 @@
 //! The ResourceList.
 
-use crate::value::{Text, Value};
+use crate::value::{GroupVersionKind, Text, Value};
+
+use super::annotations::internal_annotation;
 
 const DEFAULT_VERSION: &str = "config.kubernetes.io/v1";
 
 /// The versions of a ResourceList that differ from the current one in nothing that is read here.
 const VERSIONS: [&str; 3] =
     [DEFAULT_VERSION, "config.kubernetes.io/v1beta1", "config.kubernetes.io/v1alpha1"];
+
+/// The names of a kustomization's file.
+const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// The input of a function.
 #[derive(Clone, Debug)]
@@ -136,6 +141,12 @@ pub fn is_resource(item: &Value, function_config: &Value) -> bool {
     has_kind && !is_file && (local.is_empty() || local == "false") && !is_same_object(item, function_config)
 }
 
+/// Whether an item is left alone because it has no kind. A kustomization, by the name of its file, needs none.
+pub fn lacks_kind(item: &Value) -> bool {
+    let file = internal_annotation(item, "path").and_then(|path| path.rsplit('/').next());
+    GroupVersionKind::of(item).is_none() && !file.is_some_and(|file| KUSTOMIZATIONS.contains(&file))
+}
+
 /// Whether two values are one object. Their metadata may differ in all but the name: an orchestrator or an earlier
 /// function may have changed one of them.
 pub fn is_same_object(item: &Value, other: &Value) -> bool {
@@ -218,6 +229,18 @@ mod tests {
         ] {
             assert!(!is_resource(&json(text), &none), "{text}");
         }
+    }
+
+    #[test]
+    fn items_without_a_kind_are_noted_but_kustomizations() {
+        let item = |path: &str| {
+            json(&format!(r#"{{"metadata":{{"annotations":{{"config.kubernetes.io/path":"{path}"}}}}}}"#))
+        };
+        assert!(lacks_kind(&item("values.yaml")) && lacks_kind(&json(r#"{"kind":"Pod"}"#)));
+        assert!(
+            !lacks_kind(&item("overlays/prod/kustomization.yaml")) && !lacks_kind(&item("Kustomization"))
+        );
+        assert!(!lacks_kind(&json(r#"{"apiVersion":"v1","kind":"Pod"}"#)));
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod results;
 pub use annotations::{InternalAnnotations, file_path, hide, is_internal};
 pub use check::{duplicates, item_errors};
 pub use config::{ConfigError, FunctionConfig, Mode, NamedLimit, OnError, PolicyInput};
-pub use list::{ResourceList, ResourceListError, is_resource, is_same_object};
+pub use list::{ResourceList, ResourceListError, is_resource, is_same_object, lacks_kind};
 pub use response::{ItemOutcome, Response, response_text};
 pub use results::{
     Severities, Severity, change_words, failure, file, file_of, message_result, results, sort,

@@ -10,6 +10,7 @@ mod argocd_inputs;
 mod folder;
 mod kpt;
 mod kustomize;
+mod recipes;
 mod schema;
 #[cfg(unix)]
 mod workspace;

@@ -11,13 +11,13 @@ use crate::commands::run_context::RunContext;
 use crate::commands::summary::{Closing, RunSummary, SummaryStyle};
 use crate::krm::{
     ItemOutcome, Mode, OnError, Response, Severities, Severity, change_words, file_of, file_path, hide,
-    is_resource, is_same_object, message_result, results, sort,
+    is_resource, is_same_object, lacks_kind, message_result, results, sort,
 };
 use crate::policy::{DocumentKind, kind_of};
 use crate::render::{Masked, Origin, error_lines, mask_beside, printable_line};
 use crate::report::{ObjectReport, Outcome};
 use crate::source::{Content, InputDocument, OldObjects};
-use crate::value::{GroupVersionKind, ObjectRef, Value};
+use crate::value::{ObjectRef, Value};
 
 use super::input::{FunctionInput, Node, Subject};
 use super::load::Function;
@@ -72,7 +72,7 @@ impl Function {
             },
             is_evaluated: is_resource(item.value, function_config) && !self.is_applied(item.value)
                 // So that it is noted.
-                || GroupVersionKind::of(item.value).is_none(),
+                || lacks_kind(item.value),
             file,
         }
     }
