@@ -33,11 +33,19 @@ pub(super) fn of_type(go_type: &str) -> Option<Setter> {
         "autoscaling/v2.HorizontalPodAutoscaler" => {
             |autoscaler| drop_annotations(autoscaler, AUTOSCALER_ANNOTATIONS)
         }
+        "autoscaling/v2.HPAScalingRules" => |rules| drop_if_empty(rules, "policies"),
+        "core/v1.NodeStatus" => |status| drop_if_empty(status, "allocatable"),
         "resource/v1beta1.Device" => |device| set_object(device, "basic"),
         "policy/v1.PodDisruptionBudgetSpec" => disruption_budget_spec,
         "apiextensions/v1.CustomResourceConversion" => custom_resource_conversion,
         _ => return None,
     })
+}
+
+fn drop_if_empty(object: &mut Value, field: &str) {
+    if is_empty(object, field) {
+        object.remove(field);
+    }
 }
 
 /// Removes annotations of earlier versions of Kubernetes that conversion uses.
@@ -167,6 +175,7 @@ fn daemon_set(daemon_set: &mut Value) {
     rewrite_integer(daemon_set, TEMPLATE_GENERATION);
 }
 
+const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 
 /// What version 1 has no fields for.
@@ -175,7 +184,7 @@ const AUTOSCALER_ANNOTATIONS: &[&str] = &[
     "autoscaling.alpha.kubernetes.io/behavior",
     "autoscaling.alpha.kubernetes.io/scale-down-tolerance",
     "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
-    "autoscaling.alpha.kubernetes.io/current-metrics",
+    CURRENT_METRICS,
     "autoscaling.alpha.kubernetes.io/conditions",
 ];
 
@@ -186,6 +195,19 @@ fn autoscaler(autoscaler: &mut Value) {
         metrics.is_some_and(|metrics| metrics.as_array().is_some_and(|metrics| !metrics.is_empty()));
     if !has_metrics && let Some(spec) = field_mut(autoscaler, "spec") {
         set_number(spec, "targetCPUUtilizationPercentage", 80);
+    }
+    let current = autoscaler.path(&["status", "currentCPUUtilizationPercentage"]);
+    if let Some(current) = current.and_then(Value::as_number).map(ToString::to_string) {
+        let metrics = format!(
+            r#"[{{"type":"Resource","resource":{{"name":"cpu","currentAverageUtilization":{current},"currentAverageValue":"0"}}}}]"#
+        );
+        set_object(autoscaler, "metadata");
+        if let Some(metadata) = field_mut(autoscaler, "metadata") {
+            set_object(metadata, "annotations");
+            if let Some(annotations) = field_mut(metadata, "annotations") {
+                annotations.insert(CURRENT_METRICS, metrics.into());
+            }
+        }
     }
 }
 

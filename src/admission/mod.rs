@@ -9,6 +9,8 @@ mod crd;
 mod defaults;
 mod fields;
 mod normalize;
+mod plugins;
+mod quantity_text;
 mod restore;
 mod setters;
 mod time;
@@ -93,14 +95,25 @@ impl Admission {
     ///
     /// Kinds without a table, and objects that the API server cannot decode.
     pub fn view(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, NotAdmitted> {
+        let mut view = self.decoded(object, kind)?;
+        plugins::apply(kind, &mut view);
+        Ok(view)
+    }
+
+    /// The object as the API server decodes it: with defaults, and without what admission plugins change.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Admission::view`].
+    pub fn decoded(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, NotAdmitted> {
         if let Some(id) = TypeId::of_kind(kind) {
-            let mut view = normalize::normalize(id, object)?;
-            setters::apply(id, &mut view);
-            return Ok(view);
+            let mut decoded = normalize::normalize(id, object)?;
+            setters::apply(id, &mut decoded);
+            return Ok(decoded);
         }
-        let mut view = object.clone();
-        if self.custom.apply(&mut view, kind) {
-            Ok(view)
+        let mut decoded = object.clone();
+        if self.custom.apply(&mut decoded, kind) {
+            Ok(decoded)
         } else {
             Err(NotAdmitted::UnknownKind(kind.clone()))
         }

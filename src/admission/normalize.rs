@@ -3,7 +3,7 @@
 use crate::value::{Map, Pointer, Quantity, Segment, Value};
 
 use super::types::{Field, Kind, Scalar, Shape, Struct, TypeId};
-use super::{NotAdmitted, time};
+use super::{NotAdmitted, quantity_text, time};
 
 /// Why the API server cannot decode a value.
 pub(super) struct Fault {
@@ -229,20 +229,27 @@ fn integer(value: &Value, name: &'static str, fits: impl Fn(i64) -> bool) -> Nor
         return Err(Fault::of_type(value, name));
     };
     match number.as_i64().filter(|integer| fits(*integer)) {
-        Some(_) if number.is_written_as_integer() => Ok(None),
+        Some(integer) if number.is_written_as_integer() && !(integer == 0 && number.to_string() == "-0") => {
+            Ok(None)
+        }
         Some(integer) => Ok(Some(Value::from(integer))),
         None => Err(Fault::new(format!("cannot unmarshal number {number} into {name}"))),
     }
 }
 
 fn quantity(value: &Value) -> Normalized {
-    let (parsed, written) = match value {
-        Value::String(text) => (Quantity::parse(text.trim()), Some(&**text)),
-        Value::Number(number) => (Quantity::parse(&number.to_string()), None),
+    let number;
+    let written = match value {
+        Value::String(text) => text.trim(),
+        Value::Number(value) => {
+            number = value.to_string();
+            &*number
+        }
         other => return Err(Fault::of_type(other, "quantity")),
     };
-    let canonical = parsed.map_err(|error| Fault::new(error.to_string()))?.to_string();
-    Ok((written != Some(&*canonical)).then(|| Value::from(canonical)))
+    let parsed = Quantity::parse(written).map_err(|error| Fault::new(error.to_string()))?;
+    let text = if quantity_text::is_kept(written) { written.to_owned() } else { parsed.to_string() };
+    Ok((value.as_str() != Some(&text)).then(|| Value::from(text)))
 }
 
 fn instant(value: &Value, canonical: fn(&str) -> Option<Value>) -> Normalized {

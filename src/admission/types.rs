@@ -35,6 +35,10 @@ struct Row {
     has_setters: OnceLock<bool>,
 }
 
+/// Lists that defaults distinguish from absent ones even if they are empty. Conversion drops them.
+const KEPT_IF_EMPTY: [(&str, &str); 2] =
+    [("autoscaling/v2.HPAScalingRules", "policies"), ("core/v1.NodeStatus", "allocatable")];
+
 /// A type with a name.
 #[derive(Debug)]
 pub(super) struct Named {
@@ -171,8 +175,20 @@ impl Named {
                 let words = || text.split(' ').filter(|word| !word.is_empty());
                 let embedded = words().filter_map(|word| word.strip_prefix('+'));
                 setters.extend(embedded.filter_map(defaults::of_type));
-                let fields: Vec<_> =
+                let mut fields: Vec<_> =
                     words().filter(|word| !word.starts_with('+')).map(Field::parse).collect();
+                if name == "node/v1.Overhead" {
+                    // The defaults of the list, which round, are not set here.
+                    fields.iter_mut().for_each(|field| field.kind = Kind::parse("{}quantity"));
+                }
+                if let Some(field) =
+                    fields.iter_mut().find(|field| KEPT_IF_EMPTY.contains(&(name, field.name)))
+                {
+                    field.kind = Kind::Pointer(Box::new(std::mem::replace(
+                        &mut field.kind,
+                        Kind::Scalar(Scalar::Raw),
+                    )));
+                }
                 let required = fields.iter().enumerate().filter(|(_, field)| field.empty.is_some());
                 let required = required.fold(0, |set, (index, _)| set | 1 << index);
                 Shape::Struct(Struct { fields, required })

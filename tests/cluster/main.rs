@@ -1,5 +1,7 @@
 //! Against API servers: real ones, stubs that fail, and real ones with Kyverno's controllers.
 
+mod admission_types;
+mod admitted_view;
 mod controllers;
 mod impact;
 mod live;

@@ -57,6 +57,11 @@ impl ApiServer {
         self.service.fact("server")
     }
 
+    /// A fact that `tests/tools/apiserver` prints.
+    pub(crate) fn fact(&self, name: &str) -> &str {
+        self.service.fact(name)
+    }
+
     /// Runs kubectl as the administrator with a text on its stdin.
     pub fn kubectl_with(&self, arguments: &[&str], stdin: &str) -> Output {
         let mut child = Command::new(self.kubectl())

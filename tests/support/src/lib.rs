@@ -3,6 +3,7 @@
 //! A test that needs real programs begins with `if skip_without_real_programs("what is tested") { return; }`, one that
 //! needs Kyverno's own policies and suites with `let Some(folder) = conformance_folder("what is tested") else { … }`.
 
+pub mod admission_recorder;
 pub mod api_server;
 pub mod argocd;
 pub mod files;
