@@ -691,7 +691,8 @@ spec:
             list.join(",")
         );
         write(&folder.path().join("map.json"), &object);
-        let ended = folder.run(&["mutate", "-p", &format!("{name}.yaml"), "-f", "map.json"]);
+        let policy = format!("{name}.yaml");
+        let ended = folder.run(&["mutate", "-p", &policy, "-f", "map.json", "--view", "written"]);
         ended.is(3, &object, &[limit]);
     }
 }

@@ -167,7 +167,8 @@ fn cases_print_the_expected_diff() {
         copied(&case.join("manifests"), &folder.path().join("m"));
         let options = fs::read_to_string(case.join("options")).unwrap_or_default();
         let options: Vec<&str> = options.lines().collect();
-        let arguments = [&["diff", "-p", "policy.yaml", "-f", "m", "-R"], &*options].concat();
+        let arguments =
+            [&["diff", "-p", "policy.yaml", "-f", "m", "-R", "--view", "written"], &*options].concat();
         let (code, diff, stderr) = kyv(folder.path(), &arguments);
         assert_eq!(code, Some(1), "{name}: {stderr}");
         assert_eq!(diff, fs::read_to_string(case.join("expected.diff")).unwrap(), "{name}: {stderr}");

@@ -19,7 +19,7 @@ fn cases() -> Vec<PathBuf> {
 
 fn explain(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(PROGRAM);
-    command.args(["explain", "-p", "policy.yaml", "-f", "input.yaml"]).args(arguments);
+    command.args(["explain", "-p", "policy.yaml", "-f", "input.yaml", "--view", "written"]).args(arguments);
     command.current_dir(folder).env_clear().output().expect("the program runs")
 }
 

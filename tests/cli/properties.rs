@@ -70,7 +70,7 @@ fn mutating_twice_changes_nothing_unless_listed() {
     let cases = cases();
     for (name, case) in &cases {
         let options = options(case);
-        let mut arguments = vec!["mutate", "-p", "policy.yaml"];
+        let mut arguments = vec!["mutate", "-p", "policy.yaml", "--view", "written"];
         arguments.extend(options.iter().map(String::as_str));
         let mut first = arguments.clone();
         first.extend(["-f", "input.yaml", "--check-idempotent"]);
