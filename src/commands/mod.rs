@@ -27,6 +27,7 @@ mod missing_schemas;
 mod mutate;
 mod mutate_existing;
 mod options;
+mod order_notes;
 mod pipeline;
 mod policies;
 mod policy_notes;

@@ -148,6 +148,7 @@ impl RunOptions {
             limits: self.evaluation_limits,
             input_names: self.input_names,
             on_policy_update: self.on_policy_update,
+            checks_order: true,
             ..Settings::default()
         }
     }

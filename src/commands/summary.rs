@@ -15,6 +15,7 @@ use crate::yaml::{Edited, Fallback};
 use super::evaluate::{Evaluated, Evaluation, NotIdempotent};
 use super::exit::Exit;
 use super::missing_schemas::MissingSchemas;
+use super::order_notes::OrderNotes;
 use super::reporter::{Note, NoteKind, NoteSubject, Reporter};
 use super::run_context::RunContext;
 use super::session::Session;
@@ -44,6 +45,7 @@ pub(super) struct RunSummary {
     expanded: Vec<String>,
     /// Notes on single objects.
     object_notes: Vec<Note>,
+    order_notes: OrderNotes,
     /// Namespaces whose labels a rule needed and no input has.
     unlabelled: BTreeSet<Text>,
     /// Whether a rule needed the user, and no input has one.
@@ -130,6 +132,7 @@ impl RunSummary {
         self.divergences.extend(report.divergences());
         self.unlabelled.extend(report.unknown.namespace.clone());
         self.lacks_user |= report.unknown.user;
+        self.order_notes.add(report);
         if let Some(filter) = &report.filter {
             *self.excluded.entry(filter.clone()).or_default() += 1;
         }
@@ -243,6 +246,9 @@ impl RunSummary {
         }
         for note in &self.object_notes {
             reporter.add(note.clone());
+        }
+        for text in self.order_notes.texts() {
+            reporter.omission(text);
         }
         self.report_documents(reporter);
         self.report_unknown(context, reporter);

@@ -39,6 +39,8 @@ pub(super) struct Evaluation<'a> {
     needs_user: Cell<bool>,
     /// The part of Kyverno's configuration that excludes the object from policies that would change it.
     pub(super) filter: Cell<Option<Text>>,
+    /// Whether reports have traces.
+    is_traced: Cell<bool>,
     pub(super) classic: ObjectState,
 }
 
@@ -113,6 +115,7 @@ pub(super) fn evaluate<T>(
         needs_namespace_labels: Cell::new(false),
         needs_user: Cell::new(false),
         filter: Cell::default(),
+        is_traced: Cell::new(engine.settings.trace),
         classic: ObjectState::default(),
     });
     Some((result, taint.secrets()))
@@ -184,6 +187,26 @@ impl Evaluation<'_> {
 
     /// Creates what only traces need.
     pub(super) fn if_traced<T>(&self, create: impl FnOnce() -> T) -> Option<T> {
-        self.engine.settings.trace.then(create)
+        self.is_traced().then(create)
+    }
+
+    /// Whether reports have traces.
+    pub(super) const fn is_traced(&self) -> bool {
+        self.is_traced.get()
+    }
+
+    /// Runs something as if no policy had seen the object: without traces, and without effect on the report.
+    pub(super) fn aside<T>(&self, run: impl FnOnce() -> T) -> T {
+        let Self { needs_namespace_labels, needs_user, filter, is_traced, classic, .. } = self;
+        let needs = [needs_namespace_labels.get(), needs_user.get()];
+        let (filtered, traced) = (filter.take(), is_traced.replace(false));
+        let kept = classic.restart();
+        let result = run();
+        classic.restore(kept);
+        filter.set(filtered);
+        is_traced.set(traced);
+        needs_namespace_labels.set(needs[0]);
+        needs_user.set(needs[1]);
+        result
     }
 }

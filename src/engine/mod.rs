@@ -15,6 +15,7 @@ mod input_names;
 mod limits;
 mod lookups;
 mod order;
+mod order_check;
 mod placed;
 mod replay;
 mod targets;
@@ -75,6 +76,8 @@ pub struct Settings {
     /// Whether the policies were just created or updated, so that there is no request: only mutate-existing rules with
     /// `mutateExistingOnPolicyUpdate` run.
     pub on_policy_update: bool,
+    /// Whether other orders of the policies are evaluated where they may lead to another result.
+    pub checks_order: bool,
     /// Whether reports have traces.
     pub trace: bool,
     /// Whether lookups come from a recording without the values of Secrets: rules that need one fail.

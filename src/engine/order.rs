@@ -7,6 +7,7 @@ use crate::value::Value;
 
 use super::evaluation::{Evaluation, Input, PolicyRun, evaluate};
 use super::family;
+use super::order_check::{self, Step};
 use super::targets::{Targets, Triggered};
 use super::{Engine, World, views};
 
@@ -17,7 +18,8 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
         return untouched();
     }
     let evaluated = evaluate(engine, Input { object, original: None, old, world }, |evaluation| {
-        let (policies, after) = run_all(evaluation);
+        let (policies, after, steps) = run_all(evaluation);
+        let order = order_check::check(evaluation, &steps);
         let after = evaluation.placed.take_back(object, after);
         evaluation.taint.track(&after);
         ObjectReport {
@@ -28,6 +30,7 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
             unknown: evaluation.missing_inputs(),
             filter: evaluation.filter.take(),
             view: views::report(evaluation),
+            order,
             ..ObjectReport::default()
         }
     });
@@ -58,22 +61,20 @@ pub(super) fn run_targets(
     Triggered { secrets, ..triggered }
 }
 
-/// Runs the policies, one after the other; returns the object after them.
-fn run_all(evaluation: &Evaluation<'_>) -> (Vec<PolicyReport>, Value) {
-    let settings = &evaluation.engine.settings;
+/// Runs the policies, one after the other; returns the object after them, and what changed it.
+fn run_all(evaluation: &Evaluation<'_>) -> (Vec<PolicyReport>, Value, Vec<Step>) {
     let mut current = evaluation.placed.object.clone();
-    let mut reports = Vec::new();
-    if settings.trace
-        || settings.operation == Some(Operation::Delete)
-        || !settings.values.is_empty()
-        || evaluation.has_redacted_labels(&current)
-    {
-        for (policy, parts) in evaluation.policies.all() {
+    let (mut reports, mut steps) = (Vec::new(), Vec::new());
+    if evaluation.is_traced() || needs_all(evaluation, &current) {
+        for (number, policy, parts) in evaluation.policies.numbered() {
             let PolicyRun { report, after } = family::run(evaluation, policy, &parts, None, &current);
             reports.extend(report);
-            current = after.unwrap_or(current);
+            if let Some(after) = after.filter(|after| !after.same_storage(&current)) {
+                steps.push(Step { number, before: current, after: after.clone() });
+                current = after;
+            }
         }
-        return (reports, current);
+        return (reports, current, steps);
     }
     let mut walk = evaluation.policies.walk(&evaluation.candidate(&current, None));
     let mut last = None;
@@ -84,11 +85,20 @@ fn run_all(evaluation: &Evaluation<'_>) -> (Vec<PolicyReport>, Value) {
         reports.extend(report);
         if let Some(after) = after.filter(|after| !after.same_storage(&current)) {
             walk.update(&evaluation.candidate(&current, None), &evaluation.candidate(&after, None));
+            steps.push(Step { number, before: current, after: after.clone() });
             current = after;
         }
     }
     debug_assert!(are_silent(evaluation, (last, None), &current));
-    (reports, current)
+    (reports, current, steps)
+}
+
+/// Whether policies that the index skips may have something to report on an object.
+pub(super) fn needs_all(evaluation: &Evaluation<'_>, object: &Value) -> bool {
+    let settings = &evaluation.engine.settings;
+    settings.operation == Some(Operation::Delete)
+        || !settings.values.is_empty()
+        || evaluation.has_redacted_labels(object)
 }
 
 /// Whether the policies between two, or after one, have nothing to report on an object. Debug builds check the index

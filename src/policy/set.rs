@@ -102,13 +102,19 @@ impl<'p> Candidates<'p> {
 
     /// All, in the order in which they run, each with these parts.
     pub fn all(self) -> impl Iterator<Item = (&'p Policy, Cow<'p, [usize]>)> {
+        self.numbered().map(|(_, policy, parts)| (policy, parts))
+    }
+
+    /// The same with their numbers.
+    pub fn numbered(self) -> impl Iterator<Item = (usize, &'p Policy, Cow<'p, [usize]>)> {
         let mut behind = [0; INDEXES];
         std::iter::from_fn(move || {
             let next = |(index, behind): (&Option<&RuleIndex>, &usize)| {
                 index.and_then(|index| index.list.get(*behind)).map(|(number, _)| *number)
             };
             let number = self.indexes.iter().zip(&behind).filter_map(next).min()?;
-            self.at_behind(&mut behind, number)
+            let (policy, parts) = self.at_behind(&mut behind, number)?;
+            Some((number, policy, parts))
         })
     }
 

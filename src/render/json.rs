@@ -3,8 +3,8 @@
 use indexmap::IndexMap;
 
 use crate::report::{
-    Counts, Flag, FlagCounts, Impact, MissingData, ObjectReport, Outcome, RuleReport, ServerDryRun,
-    SkipReason, Totals,
+    Counts, Flag, FlagCounts, Impact, MissingData, ObjectReport, OrderDependence, Outcome, RuleReport,
+    ServerDryRun, SkipReason, Totals,
 };
 use crate::semantics::Divergence;
 use crate::value::{Pointer, Text, Value, shortest_changes};
@@ -68,7 +68,21 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
     let divergences = report.divergences();
     let divergences = divergences.iter().map(|divergence| Value::from_iter(divergence_members(divergence)));
     row.insert("differences", list(divergences));
+    if !report.order.is_empty() {
+        row.insert("order", list(report.order.iter().map(|order| order_json(order, report))));
+    }
     row
+}
+
+/// Policies that do something else in another order, and where.
+fn order_json(order: &OrderDependence, report: &ObjectReport) -> Value {
+    let OrderDependence { policies, fields, failing } = order;
+    let fields: Vec<Pointer> = fields.iter().map(|field| report.shown_place(field)).collect();
+    Value::from_iter([
+        ("policies", list(policies.iter().cloned())),
+        ("fields", paths_json(&fields)),
+        ("failing", list(failing.iter().cloned())),
+    ])
 }
 
 /// The result of a dry run: the verdict, with further changes or the message.

@@ -5,6 +5,7 @@
 
 mod impact;
 mod missing_data;
+mod order;
 mod outcome;
 mod server_dry_run;
 mod suite;
@@ -20,6 +21,7 @@ use crate::value::{Change, ObjectRef, Pointer, Text, Value, changes};
 
 pub use impact::Impact;
 pub use missing_data::MissingData;
+pub use order::OrderDependence;
 pub use outcome::{Outcome, RuleError, SkipReason};
 pub use server_dry_run::{ServerDryRun, ServerDryRuns};
 pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, UnloadedSuite, Verdict};
@@ -51,6 +53,8 @@ pub struct ObjectReport {
     pub shows_secrets: bool,
     /// How the admitted view of the object differs from the object as written.
     pub view: ViewReport,
+    /// What depends on the order of the policies.
+    pub order: Vec<OrderDependence>,
     /// The result of a dry run on an API server, if there was one.
     pub server_dry_run: Option<Box<ServerDryRun>>,
 }
@@ -99,6 +103,7 @@ impl ObjectReport {
             secrets: Secrets::default(),
             shows_secrets: false,
             view: ViewReport::default(),
+            order: Vec::new(),
             server_dry_run: None,
         }
     }

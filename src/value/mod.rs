@@ -30,7 +30,7 @@ pub use json::{JsonError, JsonReader, MAX_DEPTH, Places};
 pub use map::{Entry, Map, MapIter, OccupiedEntry, VacantEntry};
 pub use number::Number;
 pub use object::{GroupVersionKind, ObjectRef};
-pub use path_set::{PathSet, Step};
+pub use path_set::{PathSet, Step, are_aligned};
 pub use pointer::{Pointer, Segment};
 pub use quantity::{Quantity, QuantityError};
 pub use shortest::{aligned, shortest_changes};

@@ -209,7 +209,7 @@ fn compare_members(at: &mut Vec<Step>, old: &Map, new: &Map, set: &mut PathSet) 
 }
 
 /// Whether the elements of two lists are the same, by their names, in the same order.
-fn are_aligned(old: &[Value], new: &[Value]) -> bool {
+pub fn are_aligned(old: &[Value], new: &[Value]) -> bool {
     let is_same = |(was, is): (&Value, &Value)| {
         let names = [was, is].map(|element| element.get("name").and_then(Value::as_str));
         matches!(names, [Some(was), Some(is)] if was == is)

@@ -124,7 +124,7 @@ fn prematch(
     let values = &settings.values;
     let has_values =
         || !values.is_empty() && values.of(&policy.meta.name, evaluation.name()).next().is_some();
-    if settings.trace
+    if evaluation.is_traced()
         || operation == Operation::Delete
         || policy.controller_only(parts).next().is_some()
         || has_values()
@@ -243,7 +243,7 @@ impl StandardRun<'_> {
         let Self { evaluation, exemption, .. } = *self;
         let settings = &evaluation.engine.settings;
         let is_delete = self.operation == Operation::Delete;
-        let checkpoint = context.enter_rule(rule, &settings.values, settings.trace);
+        let checkpoint = context.enter_rule(rule, &settings.values, evaluation.is_traced());
         let run = if is_delete {
             let checked = rule::check(rule, context, exemption);
             RuleRun::from(deleted(checked.err().map(|outcome| *outcome), self.tracker))

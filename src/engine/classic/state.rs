@@ -39,6 +39,18 @@ impl ObjectState {
         }
     }
 
+    /// Forgets what policies did, which is returned.
+    pub(in crate::engine) fn restart(&self) -> ([bool; 2], Vec<UndecidedException>) {
+        let seen = [0, 1].map(|index| self.seen.get(index).is_some_and(|seen| seen.replace(false)));
+        (seen, self.undecided.take())
+    }
+
+    /// Restores what [`ObjectState::restart`] returned.
+    pub(in crate::engine) fn restore(&self, (seen, undecided): ([bool; 2], Vec<UndecidedException>)) {
+        self.seen.iter().zip(seen).for_each(|(cell, seen)| cell.set(seen));
+        self.undecided.replace(undecided);
+    }
+
     fn seen(&self, failure_policy: FailurePolicy) -> Option<&Cell<bool>> {
         self.seen.get(usize::from(failure_policy == FailurePolicy::Ignore))
     }

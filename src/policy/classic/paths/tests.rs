@@ -1,7 +1,6 @@
 //! Rules with what they read and write.
 
 use crate::policy::{Policy, parse};
-use crate::semantics::Semantics;
 use crate::yaml;
 
 use super::*;

@@ -1,0 +1,69 @@
+//! Notes on what depends on the order of policies.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::render::listed;
+use crate::report::{ObjectReport, OrderDependence};
+use crate::value::Text;
+
+/// What depends on the order of policies in a run, by the policies.
+#[derive(Debug, Default)]
+pub(super) struct OrderNotes {
+    by_policies: BTreeMap<Vec<Text>, OrderNote>,
+}
+
+#[derive(Debug)]
+struct OrderNote {
+    /// The first object.
+    object: String,
+    /// How many others there are.
+    others: usize,
+    /// The fields that differ in some of them.
+    fields: BTreeSet<String>,
+    /// The policies that fail in one of the orders only.
+    failing: BTreeSet<Text>,
+}
+
+impl OrderNotes {
+    pub(super) fn add(&mut self, report: &ObjectReport) {
+        for OrderDependence { policies, fields, failing } in &report.order {
+            let note = self.by_policies.entry(policies.clone());
+            let note = note.and_modify(|note| note.others += 1).or_insert_with(|| OrderNote {
+                object: report.object.as_ref().map_or_else(String::new, ToString::to_string),
+                others: 0,
+                fields: BTreeSet::new(),
+                failing: BTreeSet::new(),
+            });
+            note.fields.extend(fields.iter().map(|field| report.shown_place(field).to_string()));
+            note.failing.extend(failing.iter().cloned());
+        }
+    }
+
+    /// One for each set of policies.
+    pub(super) fn texts(&self) -> impl Iterator<Item = String> {
+        self.by_policies.iter().map(|(policies, note)| note.text(policies))
+    }
+}
+
+impl OrderNote {
+    fn text(&self, policies: &[Text]) -> String {
+        let Self { object, others, fields, failing } = self;
+        let others = if *others == 0 { String::new() } else { format!(" and {others} more") };
+        let (last, first) = policies.split_last().map_or(("", policies), |(last, first)| (&**last, first));
+        let order = if policies.len() == 2 { "the other order" } else { "another order" };
+        let mut places = listed(fields.iter().cloned());
+        if !failing.is_empty() {
+            let separator = if places.is_empty() { "" } else { "; " };
+            places.push_str(separator);
+            places.push_str(&format!(
+                "{} fails in one of them",
+                failing.iter().map(|name| &**name).collect::<Vec<_>>().join(", ")
+            ));
+        }
+        format!(
+            "{object}{others}: policies {} and {last} give another result in {order} ({places}); a cluster runs \
+             policies in no fixed order",
+            first.join(", ")
+        )
+    }
+}

@@ -1,0 +1,254 @@
+//! Whether the result for an object depends on the order of the policies.
+//!
+//! Other orders are evaluated only where a policy changed a path that another one may read or write.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::policy::{Policy, PolicyException};
+use crate::report::{OrderDependence, PolicyReport};
+use crate::value::{PathSet, Pointer, Segment, Text, Value, are_aligned, changes};
+
+use super::evaluation::{Evaluation, PolicyRun};
+use super::{family, order};
+
+/// Up to so many policies in conflict, all their orders are evaluated.
+const ALL_ORDERS: usize = 4;
+
+/// How many conflicting pairs of more policies are swapped, besides the reverse order.
+const MAX_SWAPPED_PAIRS: usize = 100;
+
+/// A policy that changed an object.
+pub(super) struct Step {
+    /// The number of the policy.
+    pub(super) number: usize,
+    pub(super) before: Value,
+    pub(super) after: Value,
+}
+
+/// What depends on the order of policies, given what each changed in the order of the run.
+pub(super) fn check(evaluation: &Evaluation<'_>, steps: &[Step]) -> Vec<OrderDependence> {
+    if !evaluation.engine.settings.checks_order || steps.is_empty() {
+        return Vec::new();
+    }
+    let mut search = Search {
+        evaluation,
+        policies: BTreeMap::new(),
+        changes: BTreeMap::new(),
+        conflicts: BTreeSet::new(),
+    };
+    search.find_policies(&evaluation.placed.object);
+    search.note(steps);
+    search.run()
+}
+
+struct Search<'a> {
+    evaluation: &'a Evaluation<'a>,
+    /// The policies that concern some state of the object, and their parts.
+    policies: BTreeMap<usize, (&'a Policy, Cow<'a, [usize]>)>,
+    /// What policies changed in some order.
+    changes: BTreeMap<usize, PathSet>,
+    /// Pairs of policies of which one changed what the other may read or write.
+    conflicts: BTreeSet<(usize, usize)>,
+}
+
+/// How policies leave the object.
+#[derive(PartialEq)]
+struct Ending {
+    object: Value,
+    /// The policies that fail.
+    failed: BTreeSet<usize>,
+}
+
+impl Search<'_> {
+    /// Evaluates the policies in conflict in other orders. In these policies may change more, and so conflict with more.
+    fn run(&mut self) -> Vec<OrderDependence> {
+        self.find_conflicts();
+        loop {
+            let known = self.conflicts.len();
+            let mut found = Vec::new();
+            for group in groups(&self.conflicts) {
+                found.extend(self.compare(&group));
+            }
+            self.find_conflicts();
+            if !found.is_empty() || self.conflicts.len() == known {
+                return found;
+            }
+        }
+    }
+
+    /// Adds the policies that concern a state of the object.
+    fn find_policies(&mut self, object: &Value) {
+        let candidates = self.evaluation.policies;
+        if order::needs_all(self.evaluation, object) {
+            let all = candidates.numbered().map(|(number, policy, parts)| (number, (policy, parts)));
+            self.policies.extend(all);
+            return;
+        }
+        for (number, policy, parts) in candidates.walk(&self.evaluation.candidate(object, None)) {
+            self.policies.entry(number).or_insert((policy, parts));
+        }
+    }
+
+    /// Adds what policies changed.
+    fn note(&mut self, steps: &[Step]) {
+        for Step { number, before, after } in steps {
+            let differences = PathSet::differences(before, after);
+            let metadata = [before, after].map(|object| object.get("metadata"));
+            if !matches!(metadata, [Some(before), Some(after)] if before.same_storage(after)) {
+                self.find_policies(after);
+            }
+            self.changes.entry(*number).or_default().extend(&differences);
+        }
+    }
+
+    fn find_conflicts(&mut self) {
+        for (changing, changed) in &self.changes {
+            let exceptions = self.evaluation.engine.settings.exceptions.all();
+            let is_read_by_exception = || exceptions.iter().any(|exception| reads(exception, changed));
+            let is_read_by_exception = !exceptions.is_empty() && is_read_by_exception();
+            for (number, (policy, parts)) in &self.policies {
+                if number != changing && (is_read_by_exception || touches(policy, parts, changed)) {
+                    self.conflicts.insert((*number.min(changing), *number.max(changing)));
+                }
+            }
+        }
+    }
+
+    /// Compares orders of policies in conflict with that of the run.
+    fn compare(&mut self, group: &[usize]) -> Vec<OrderDependence> {
+        let is_inside = |(one, other): &&(usize, usize)| group.contains(one) && group.contains(other);
+        let conflicts: Vec<(usize, usize)> = self.conflicts.iter().filter(is_inside).copied().collect();
+        let ending = self.evaluate(group);
+        let mut different = None;
+        for order in orders(group, &conflicts) {
+            let other = self.evaluate(&order);
+            if other != ending {
+                different = Some(other);
+                break;
+            }
+        }
+        let Some(different) = different else { return Vec::new() };
+        let mut found = Vec::new();
+        for (first, second) in conflicts.into_iter().filter(|_| group.len() > 2) {
+            let [one, other] = [[first, second], [second, first]].map(|order| self.evaluate(&order));
+            if one != other {
+                found.push(self.dependence(&[first, second], &one, &other));
+            }
+        }
+        if found.is_empty() {
+            found.push(self.dependence(group, &ending, &different));
+        }
+        found
+    }
+
+    /// Runs these policies alone, in this order.
+    fn evaluate(&mut self, order: &[usize]) -> Ending {
+        let evaluation = self.evaluation;
+        let mut ending = Ending { object: evaluation.placed.object.clone(), failed: BTreeSet::new() };
+        let mut steps = Vec::new();
+        evaluation.aside(|| {
+            for number in order {
+                let Some((policy, parts)) = self.policies.get(number) else { continue };
+                let before = ending.object.clone();
+                let PolicyRun { report, after } =
+                    family::run(evaluation, policy, parts, Some(*number), &before);
+                if report.as_ref().is_some_and(PolicyReport::has_error) {
+                    ending.failed.insert(*number);
+                }
+                if let Some(after) = after.filter(|after| !after.same_storage(&before)) {
+                    ending.object = after.clone();
+                    steps.push(Step { number: *number, before, after });
+                }
+            }
+        });
+        self.note(&steps);
+        ending
+    }
+
+    fn dependence(&self, policies: &[usize], one: &Ending, other: &Ending) -> OrderDependence {
+        let name = |number: &usize| self.policies.get(number).map(|(policy, _)| policy.full_name());
+        let fields = changes(&one.object, &other.object);
+        let fields: BTreeSet<Pointer> =
+            fields.iter().map(|change| field(&change.pointer, [&one.object, &other.object])).collect();
+        let failing: Vec<Text> = one.failed.symmetric_difference(&other.failed).filter_map(name).collect();
+        OrderDependence {
+            policies: policies.iter().filter_map(name).collect(),
+            fields: fields.into_iter().collect(),
+            failing,
+        }
+    }
+}
+
+/// Whether a policy may read or write one of these paths.
+fn touches(policy: &Policy, parts: &[usize], paths: &PathSet) -> bool {
+    let mut rules = parts.iter().filter_map(|part| policy.paths(*part));
+    rules.any(|rule| rule.reads.intersects(paths) || rule.writes.intersects(paths))
+}
+
+fn reads(exception: &PolicyException, paths: &PathSet) -> bool {
+    exception.reads().intersects(paths)
+}
+
+/// The sets of policies that conflict with each other, directly or by way of others.
+fn groups(conflicts: &BTreeSet<(usize, usize)>) -> Vec<Vec<usize>> {
+    let mut groups: Vec<BTreeSet<usize>> = Vec::new();
+    for (one, other) in conflicts {
+        let (joined, mut apart): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|group| group.contains(one) || group.contains(other));
+        apart.push(joined.into_iter().flatten().chain([*one, *other]).collect());
+        groups = apart;
+    }
+    groups.into_iter().map(|group| group.into_iter().collect()).collect()
+}
+
+/// Other orders of a group. Orders in which all pairs in conflict run in the same order have the same result.
+fn orders(group: &[usize], conflicts: &[(usize, usize)]) -> Vec<Vec<usize>> {
+    let mut orders: Vec<Vec<usize>> = vec![group.iter().rev().copied().collect()];
+    if group.len() <= ALL_ORDERS {
+        orders.extend(permutations(group));
+    } else {
+        orders.extend(conflicts.iter().take(MAX_SWAPPED_PAIRS).map(|(one, other)| {
+            let swapped = |number: &usize| match number {
+                number if number == one => *other,
+                number if number == other => *one,
+                number => *number,
+            };
+            group.iter().map(swapped).collect()
+        }));
+    }
+    let directions = |order: &[usize]| -> Vec<bool> {
+        let place = |number: &usize| order.iter().position(|other| other == number);
+        conflicts.iter().map(|(one, other)| place(one) < place(other)).collect()
+    };
+    let mut known = BTreeSet::from([directions(group)]);
+    orders.retain(|order| known.insert(directions(order)));
+    orders
+}
+
+fn permutations(members: &[usize]) -> Vec<Vec<usize>> {
+    members.iter().fold(vec![Vec::new()], |shorter, member| {
+        let insert = |order: Vec<usize>| {
+            (0..=order.len()).map(move |place| [&order[..place], &[*member], &order[place..]].concat())
+        };
+        shorter.into_iter().flat_map(insert).collect()
+    })
+}
+
+/// The field of a difference: a list as a whole, unless it has the same elements in the same order in both objects.
+fn field(difference: &Pointer, objects: [&Value; 2]) -> Pointer {
+    let mut nodes = objects.map(Some);
+    let is_known = |segment: &&Segment| {
+        let lists = nodes.map(|node| node.and_then(Value::as_array));
+        let is_known = match lists {
+            [Some(one), Some(other)] => are_aligned(one, other),
+            _ => true,
+        };
+        nodes = nodes.map(|node| match segment {
+            Segment::Key(key) => node?.get(key),
+            Segment::Index(index) => node?.as_array()?.get(*index),
+        });
+        is_known
+    };
+    difference.segments().iter().take_while(is_known).cloned().collect()
+}

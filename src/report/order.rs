@@ -1,0 +1,14 @@
+//! What depends on the order of policies.
+
+use crate::value::{Pointer, Text};
+
+/// Policies that do something else with an object in another order. A cluster runs policies in no fixed order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OrderDependence {
+    /// The policies, in the order of the run: two that alone show it, or all that may conflict if no two do.
+    pub policies: Vec<Text>,
+    /// The fields of the object that differ.
+    pub fields: Vec<Pointer>,
+    /// The policies that fail in one of the orders only.
+    pub failing: Vec<Text>,
+}
