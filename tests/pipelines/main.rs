@@ -7,9 +7,13 @@
 mod argocd;
 #[cfg(unix)]
 mod argocd_inputs;
+#[cfg(target_os = "linux")]
+mod argocd_install;
 mod folder;
 mod kpt;
 mod kustomize;
+#[cfg(unix)]
+mod page;
 mod recipes;
 mod schema;
 #[cfg(unix)]
