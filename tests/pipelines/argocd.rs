@@ -485,7 +485,8 @@ spec:
           containers:
           - name: report
             image: registry.example/report:latest
-            imagePullPolicy: Always
+            securityContext:
+              readOnlyRootFilesystem: true
 ";
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{stderr}");
@@ -515,7 +516,7 @@ fn the_real_plugin_server_generates_the_examples() {
     let [settings, deployment] = &shop[..] else { unreachable!("there are two") };
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(deployment["spec"]["replicas"], 3);
-    assert_eq!(container["imagePullPolicy"], "Always");
+    assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true);
     let name = settings["metadata"]["name"].as_str().expect("a name");
     assert!(name.starts_with("prod-settings-"), "{name}");
     assert_eq!(container["envFrom"][0]["configMapRef"]["name"], name);
@@ -536,14 +537,14 @@ fn the_real_plugin_server_generates_the_examples() {
     );
     assert_eq!(web[0]["metadata"]["labels"]["owner"], "team-shop");
     assert_eq!(
-        (&container["image"], &container["imagePullPolicy"]),
-        (&"registry.example/web:latest".into(), &"Always".into())
+        (&container["image"], &container["securityContext"]["readOnlyRootFilesystem"]),
+        (&"registry.example/web:latest".into(), &true.into())
     );
     assert_eq!(container["env"][0]["value"], "Welcome");
-    // Without parameters the image is a fixed one, and is pulled as it is.
+    // Without parameters the image is a fixed one, and no rule concerns it.
     let container = &generate(path, "[]")[0]["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(
-        (&container["image"], &container["imagePullPolicy"]),
+        (&container["image"], &container["securityContext"]),
         (&"registry.example/web:1.4".into(), &serde_json::Value::Null)
     );
 
@@ -552,7 +553,7 @@ fn the_real_plugin_server_generates_the_examples() {
     assert_eq!(jobs.len(), 1, "{jobs:?}");
     assert_eq!(jobs[0]["metadata"]["labels"]["owner"], "team-shop");
     let pod = &jobs[0]["spec"]["jobTemplate"]["spec"]["template"]["spec"];
-    assert_eq!(pod["containers"][0]["imagePullPolicy"], "Always");
+    assert_eq!(pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"], true);
     assert!(server.log().contains("1 object, 1 changed by 2 rules"), "{}", server.log());
 }
 
