@@ -14,6 +14,8 @@ mod kpt;
 mod kustomize;
 #[cfg(unix)]
 mod page;
+#[cfg(unix)]
+mod pages;
 mod recipes;
 mod schema;
 #[cfg(unix)]

@@ -61,7 +61,7 @@ fn console(folder: &Folder, block: &str) {
             end = part[end + 1..].find('\n').map_or(part.len(), |more| end + 1 + more);
         }
         let (_, printed) = run(folder, &part[..end]);
-        assert_eq!(printed.trim_end(), part[end..].trim(), "{}", &part[..end]);
+        assert_eq!(printed.trim_end(), part[end..].trim_start_matches('\n').trim_end(), "{}", &part[..end]);
     }
 }
 
