@@ -27,8 +27,8 @@ fn install_manifests() -> PathBuf {
     Path::new(module.trim()).join("manifests/install.yaml")
 }
 
-/// A folder in which the page was followed, and the objects of the kustomization.
-fn installed() -> (Folder, Vec<Value>) {
+/// A folder in which the page was followed, with the objects of its kustomizations in `argocd.yaml` and `sets.yaml`.
+fn installed() -> Folder {
     let folder = Folder::with(&[]);
     let checkout = format!("mkdir -p kubectl-kyv/plugin && cp -r {ROOT}/plugin/argocd kubectl-kyv/plugin");
     let download = format!("cp {} \"$2\"", install_manifests().display());
@@ -39,8 +39,7 @@ fn installed() -> (Folder, Vec<Value>) {
         ("kubectl", "[ \"$1\" != kyv ] || { shift; exec kubectl-kyv \"$@\"; }"),
     ];
     follow("argocd.md", &folder, &["kustomize"], &scripts);
-    let objects = objects(&folder.read("argocd.yaml"));
-    (folder, objects)
+    folder
 }
 
 fn objects(text: &str) -> Vec<Value> {
@@ -67,10 +66,15 @@ fn the_sidecar_is_the_last_container_of_the_repository_server() {
     if test_support::skip_without_real_programs("the sidecar in the manifests of Argo CD") {
         return;
     }
-    let (folder, built) = installed();
+    let folder = installed();
+    for name in ["argocd.yaml", "sets.yaml"] {
+        let built = objects(&folder.read(name));
+        let pod = &find(&built, "Deployment", "argocd-repo-server")["spec"]["template"]["spec"];
+        let names: Vec<_> = list(pod, "containers").iter().map(|container| &container["name"]).collect();
+        assert_eq!(names, ["argocd-repo-server", "kyv"], "{name}");
+    }
+    let built = objects(&folder.read("argocd.yaml"));
     let pod = &find(&built, "Deployment", "argocd-repo-server")["spec"]["template"]["spec"];
-    let names: Vec<_> = list(pod, "containers").iter().map(|container| &container["name"]).collect();
-    assert_eq!(names, ["argocd-repo-server", "kyv"]);
     let sidecar = &list(pod, "containers")[1];
     let image = sidecar["image"].as_str().expect("an image");
     assert!(folder.read("docker.log").contains(&format!("push {image}\n")));
@@ -230,40 +234,95 @@ fn start(folder: &Folder, built: &[Value]) -> (Container, PathBuf) {
     (container, socket)
 }
 
+/// Whether containers can be made here; said on stderr if not.
+fn has_namespaces() -> bool {
+    let mut unshare = Command::new("unshare");
+    let made = unshare.args(["--map-root-user", "--mount", "--pid", "--fork", "true"]).status();
+    let can = made.is_ok_and(|status| status.success());
+    if !can {
+        test_support::log("skipped: the image of the Argo CD plugin (needs Linux namespaces)");
+    }
+    can
+}
+
 #[test]
 fn the_sidecar_runs_in_the_file_system_of_its_image() {
-    if test_support::skip_without_real_programs("the image of the Argo CD plugin") {
+    if test_support::skip_without_real_programs("the image of the Argo CD plugin") || !has_namespaces() {
         return;
     }
-    let can =
-        Command::new("unshare").args(["--map-root-user", "--mount", "--pid", "--fork", "true"]).status();
-    if !can.is_ok_and(|status| status.success()) {
-        return test_support::log("skipped: the image of the Argo CD plugin (needs Linux namespaces)");
-    }
-    let (folder, built) = installed();
+    let folder = installed();
+    let built = objects(&folder.read("argocd.yaml"));
     let (_container, socket) = start(&folder, &built);
     let applications = objects(&folder.read("applications.yaml"));
     assert!(applications.len() >= 3);
     for application in &applications {
         let source = &application["spec"]["source"];
         let path = source["path"].as_str().expect("a path");
-        let parameters = source["plugin"]["parameters"].to_string();
-        let mut client = Command::new(test_support::tool("argocd-cmp-client"));
-        client.arg("-socket").arg(&socket).args(["-timeout", "60s", "-path", path]);
-        for (name, value) in build(path, &parameters) {
-            client.arg("-env").arg(format!("{name}={value}"));
-        }
-        let output = client.arg("generate").arg(example()).output().expect("the client runs");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{path}: {said}\n{}", folder.read("log"));
-        let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let manifests = list(&answer, "manifests");
-        for manifest in manifests {
-            let manifest: Value = serde_json::from_str(manifest.as_str().expect("a text")).expect("JSON");
+        let manifests = generate(&socket, path, &source["plugin"]["parameters"].to_string());
+        assert!(!manifests.is_empty(), "{path}");
+        for manifest in &manifests {
             assert_eq!(manifest["metadata"]["labels"]["owner"], "team-shop", "{path}");
         }
-        let images: Vec<&str> = manifests.iter().filter_map(Value::as_str).collect();
-        let image = if path == "apps/shop/overlays/prod" { "registry.example/shop:1.25" } else { "" };
-        assert!(!images.is_empty() && images.concat().contains(image), "{images:?}");
+        if path == "apps/shop/overlays/prod" {
+            let deployment = &find(&manifests, "Deployment", "prod-shop")["spec"]["template"]["spec"];
+            assert_eq!(deployment["containers"][0]["image"], "registry.example/shop:1.25");
+        }
     }
+}
+
+/// The manifests of an application of the example, asked for as the repository server does.
+fn generate(socket: &Path, path: &str, parameters: &str) -> Vec<Value> {
+    let mut client = Command::new(test_support::tool("argocd-cmp-client"));
+    client.arg("-socket").arg(socket).args(["-timeout", "60s", "-path", path]);
+    for (name, value) in build(path, parameters) {
+        client.arg("-env").arg(format!("{name}={value}"));
+    }
+    let output = client.arg("generate").arg(example()).output().expect("the client runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{path}: {said}");
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let read = |text: &Value| serde_json::from_str(text.as_str().expect("a text")).expect("JSON");
+    list(&answer, "manifests").iter().map(read).collect()
+}
+
+#[test]
+fn applications_choose_sets_of_the_sidecar() {
+    if test_support::skip_without_real_programs("policy sets of the Argo CD plugin") || !has_namespaces() {
+        return;
+    }
+    let folder = installed();
+    let built = objects(&folder.read("sets.yaml"));
+    let (_container, socket) = start(&folder, &built);
+    let token = |parameters: &str| {
+        let job = generate(&socket, "apps/jobs", parameters).remove(0);
+        assert_eq!(job["metadata"]["labels"]["owner"], "team-shop");
+        let pod = &job["spec"]["jobTemplate"]["spec"]["template"]["spec"];
+        pod["automountServiceAccountToken"].clone()
+    };
+    assert_eq!(token("null"), Value::Null);
+    assert_eq!(token(r#"[{"name":"policy-sets","array":["pci"]}]"#), false);
+}
+
+#[test]
+fn an_api_server_takes_the_installation() {
+    if test_support::skip_without_real_programs("the installation of the Argo CD plugin in an API server") {
+        return;
+    }
+    let folder = installed();
+    let server = test_support::api_server::ApiServer::start();
+    let apply = |name: &str| {
+        let arguments = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
+        server.kubectl_ok(&arguments, &folder.read(name))
+    };
+    apply("argocd.yaml");
+    server.kubectl_ok(&["wait", "--for=condition=Established", "crd/applications.argoproj.io"], "");
+    apply("applications.yaml");
+    apply("sets.yaml");
+    let arguments = ["get", "deployment", "-n", "argocd", "argocd-repo-server", "-o", "json"];
+    let stored: Value = serde_json::from_str(&server.kubectl_ok(&arguments, "")).expect("JSON");
+    let pod = &stored["spec"]["template"]["spec"];
+    let sidecar = list(pod, "containers").last().expect("a container");
+    assert_eq!(sidecar["name"], "kyv");
+    let mounts = list(sidecar, "volumeMounts");
+    assert!(mounts.iter().any(|mount| mount["mountPath"] == "/etc/kyv/sets/pci"), "{mounts:?}");
 }
