@@ -252,3 +252,119 @@ fn field(difference: &Pointer, objects: [&Value; 2]) -> Pointer {
     };
     difference.segments().iter().take_while(is_known).cloned().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::engine::{EmptyWorld, Engine, Settings};
+    use crate::policy::{PolicySet, parse};
+    use crate::report::ObjectReport;
+    use crate::semantics::Semantics;
+    use crate::yaml;
+
+    use super::*;
+
+    const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+
+    /// What the rule of a policy requires.
+    const CONDITIONS: [&str; 4] = [
+        "",
+        "preconditions: {all: [{key: \"{{ request.object.data.IN || '' }}\", operator: Equals, value: x}]}, ",
+        "preconditions: {all: [{key: \"{{ request.object.data.IN || '' }}\", operator: NotEquals, value: ''}]}, ",
+        "exclude: {any: [{resources: {selector: {matchLabels: {IN: x}}}}]}, ",
+    ];
+
+    /// What it writes.
+    const PATCHES: [&str; 8] = [
+        "patchStrategicMerge: {data: {OUT: x}}",
+        "patchStrategicMerge: {data: {OUT: y}}",
+        "patchStrategicMerge: {data: {+(OUT): z}}",
+        "patchStrategicMerge: {data: {OUT: null}}",
+        "patchStrategicMerge: {metadata: {labels: {OUT: x}}}",
+        "patchStrategicMerge: {data: {OUT: \"{{ request.object.data.IN || 'none' }}\"}}",
+        // Fails without the field.
+        "patchesJson6902: '[{op: replace, path: /data/OUT, value: r}]'",
+        "patchesJson6902: '[{op: add, path: /list/-, value: OUT}]'",
+    ];
+
+    fn policy(number: usize, condition: &str, patch: &str) -> Policy {
+        let text = format!(
+            "{{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {{name: p{number}}}, spec: {{background: false, \
+             rules: [{{name: r, match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}, {condition} mutate: {{{patch}}}}}]}}}}"
+        );
+        parse(&yaml::parse_value(&text).unwrap(), Semantics::Documented).unwrap()
+    }
+
+    fn object() -> Value {
+        let text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {a: x, b: y}, list: []}";
+        yaml::parse_value(text).unwrap()
+    }
+
+    fn mutate(policies: &[Policy], checks_order: bool) -> ObjectReport {
+        let settings = Settings { checks_order, ..Settings::default() };
+        Engine::new(PolicySet::new(policies.to_vec()), settings).mutate(&object(), None, &EmptyWorld)
+    }
+
+    /// The object after the policies, and those that fail.
+    fn ending(policies: &[Policy]) -> (Value, BTreeSet<Text>) {
+        let report = mutate(policies, false);
+        let failed = report.policies.iter().filter(|policy| policy.has_error());
+        let failed = failed.map(|policy| policy.policy.clone()).collect();
+        (report.after, failed)
+    }
+
+    fn named(policies: &[Policy], names: &[Text]) -> Vec<Policy> {
+        policies.iter().filter(|policy| names.contains(&policy.full_name())).cloned().collect()
+    }
+
+    fn policies() -> impl Strategy<Value = Vec<Policy>> {
+        let one = (0..CONDITIONS.len(), 0..PATCHES.len(), 0..NAMES.len(), 0..NAMES.len());
+        proptest::collection::vec(one, 2..=6).prop_map(|all| {
+            let policy =
+                |(number, (condition, patch, input, output)): (usize, (usize, usize, usize, usize))| {
+                    let [condition, patch] = [CONDITIONS[condition], PATCHES[patch]]
+                        .map(|text| text.replace("IN", NAMES[input]).replace("OUT", NAMES[output]));
+                    policy(number, &condition, &patch)
+                };
+            all.into_iter().enumerate().map(policy).collect()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn what_some_order_changes_is_noted_and_nothing_else(policies in policies()) {
+            let report = mutate(&policies, true);
+            let expected = ending(&policies);
+            prop_assert_eq!(&report.after, &expected.0);
+            let numbers: Vec<usize> = (0..policies.len()).collect();
+            let different = permutations(&numbers).into_iter().find(|order| {
+                let policies: Vec<Policy> = order.iter().map(|number| policies[*number].clone()).collect();
+                ending(&policies) != expected
+            });
+            prop_assert_eq!(report.order.is_empty(), different.is_none(), "{:?} {:?}", different, report.order);
+            for OrderDependence { policies: names, fields, failing } in &report.order {
+                prop_assert!(!fields.is_empty() || !failing.is_empty());
+                if names.len() == 2 {
+                    let mut pair = named(&policies, names);
+                    let one = ending(&pair);
+                    pair.reverse();
+                    prop_assert_ne!(one, ending(&pair));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn orders_that_swap_no_conflict_are_evaluated_once() {
+        assert_eq!(permutations(&[1, 2, 3]).len(), 6);
+        assert_eq!(orders(&[1, 2], &[(1, 2)]), [[2, 1]]);
+        // A chain of three has four results.
+        assert_eq!(orders(&[1, 2, 3], &[(1, 2), (2, 3)]).len(), 3);
+        assert_eq!(orders(&[1, 2, 3], &[(1, 2), (1, 3), (2, 3)]).len(), 5);
+        let all: BTreeSet<(usize, usize)> = [(1, 2), (4, 5), (2, 7)].into();
+        assert_eq!(groups(&all), [vec![1, 2, 7], vec![4, 5]]);
+    }
+}
