@@ -69,20 +69,21 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
     let divergences = divergences.iter().map(|divergence| Value::from_iter(divergence_members(divergence)));
     row.insert("differences", list(divergences));
     if !report.order.is_empty() {
-        row.insert("order", list(report.order.iter().map(|order| order_json(order, report))));
+        row.insert("order", order_json(report));
     }
     row
 }
 
-/// Policies that do something else in another order, and where.
-fn order_json(order: &OrderDependence, report: &ObjectReport) -> Value {
-    let OrderDependence { policies, fields, failing } = order;
-    let fields: Vec<Pointer> = fields.iter().map(|field| report.shown_place(field)).collect();
-    Value::from_iter([
-        ("policies", list(policies.iter().cloned())),
-        ("fields", paths_json(&fields)),
-        ("failing", list(failing.iter().cloned())),
-    ])
+/// The policies whose order makes a difference, and where.
+pub(super) fn order_json(report: &ObjectReport) -> Value {
+    list(report.order.iter().map(|OrderDependence { policies, fields, failing }| {
+        let fields: Vec<Pointer> = fields.iter().map(|field| report.shown_place(field)).collect();
+        Value::from_iter([
+            ("policies", list(policies.iter().cloned())),
+            ("fields", paths_json(&fields)),
+            ("failing", list(failing.iter().cloned())),
+        ])
+    }))
 }
 
 /// The result of a dry run: the verdict, with further changes or the message.

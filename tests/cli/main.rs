@@ -8,4 +8,5 @@ mod formats;
 mod help;
 mod in_place;
 mod jp;
+mod order;
 mod properties;

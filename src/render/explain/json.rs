@@ -1,6 +1,6 @@
 //! An explanation as JSON.
 
-use crate::render::json::{divergence_members, impact_json, list, number};
+use crate::render::json::{divergence_members, impact_json, list, number, order_json};
 use crate::render::patch::{identity, json_patch};
 use crate::report::Outcome;
 use crate::value::{Change, ChangeKind, Text, Value};
@@ -34,6 +34,9 @@ impl Explanation<'_> {
             })
         });
         row.insert("differences", list(divergences));
+        if !self.report.order.is_empty() {
+            row.insert("order", order_json(self.report));
+        }
         if let Some(impact) = impact_json(&self.impact) {
             row.insert("impact", impact);
         }
