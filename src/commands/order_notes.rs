@@ -51,19 +51,15 @@ impl OrderNote {
         let others = if *others == 0 { String::new() } else { format!(" and {others} more") };
         let (last, first) = policies.split_last().map_or(("", policies), |(last, first)| (&**last, first));
         let order = if policies.len() == 2 { "the other order" } else { "another order" };
-        let mut places = listed(fields.iter().cloned());
-        if !failing.is_empty() {
-            let separator = if places.is_empty() { "" } else { "; " };
-            places.push_str(separator);
-            places.push_str(&format!(
-                "{} fails in one of them",
-                failing.iter().map(|name| &**name).collect::<Vec<_>>().join(", ")
-            ));
-        }
+        let failing: Vec<&str> = failing.iter().map(|name| &**name).collect();
+        let failing = (!failing.is_empty()).then(|| format!("{} fails in one of them", failing.join(", ")));
+        let fields = (!fields.is_empty()).then(|| listed(fields.iter().cloned()));
+        let places: Vec<String> = fields.into_iter().chain(failing).collect();
         format!(
-            "{object}{others}: policies {} and {last} give another result in {order} ({places}); a cluster runs \
+            "{object}{others}: policies {} and {last} give another result in {order} ({}); a cluster runs \
              policies in no fixed order",
-            first.join(", ")
+            first.join(", "),
+            places.join("; ")
         )
     }
 }

@@ -1,4 +1,4 @@
-//! The types of all kinds, from the API server's own description (OpenAPI), not from the table under test.
+//! The types of all kinds, from the API server's own description (`OpenAPI`), not from the table under test.
 
 use std::collections::BTreeMap;
 
