@@ -1,8 +1,9 @@
 //! The pages on pipelines, followed word by word with the real programs.
 
+use std::path::Path;
 use std::process::Command;
 
-use crate::folder::Folder;
+use crate::folder::{Folder, kyv_program};
 use crate::page::follow;
 
 #[test]
@@ -43,4 +44,17 @@ fn functions() {
         "case \"$*\" in *registry.example/kubectl-kyv:v0.1.0) cd / && exec kubectl-kyv fn; esac; exit 1";
     let folder = Folder::with(&[]);
     follow("functions.md", &folder, &["kustomize", "kpt"], &[("docker", docker)]);
+}
+
+#[test]
+fn the_readme_shows_the_diff_of_the_example() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(root.join("README.md")).expect("it is there");
+    let (_, rest) = readme.split_once("```diff\n").expect("a diff");
+    let (shown, _) = rest.split_once("```").expect("the block ends");
+    let mut diff = Command::new(kyv_program());
+    diff.args(["diff", "--annotate", "-p", "policies", "-f", "manifests"]);
+    let output = diff.current_dir(root.join("plugin/kubectl/example")).output().expect("the program runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), shown);
+    assert_eq!(output.status.code(), Some(1));
 }
