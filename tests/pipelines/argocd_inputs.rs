@@ -114,6 +114,23 @@ fn kustomize_gets_options_of_the_admin_and_images_of_the_application() {
     workspace.generate(&[], &parameters(list)).fails(2, reason);
 }
 
+#[test]
+fn the_real_plugin_server_takes_policies_of_the_repository() {
+    if test_support::skip_without_real_programs("policies of the repository in the real plugin server") {
+        return;
+    }
+    let workspace = Workspace::new(&[("a.yaml", MAP)]);
+    workspace.write("tree/policies/p.yaml", &label("ConfigMap", "c", "d"));
+    let (policies, tree) = (workspace.path("policies"), workspace.path("tree"));
+    let server = PluginServer::start(&plugin(&policies, &["--app-policies"]), PROGRAM.as_ref(), None);
+    let list = r#"[{"name":"policies","array":["/policies"]}]"#;
+    let manifests = server.ask("generate", &tree, "app", &build("app", list)).manifests();
+    assert_eq!(manifests[0]["metadata"]["labels"], serde_json::json!({"a": "b", "c": "d"}));
+    // With manifest-generate-paths only the folder of the application is sent.
+    let alone = server.ask("generate", &tree.join("app"), ".", &build("app", list));
+    assert!(alone.refusal().contains("not in what Argo CD unpacked"), "{}", alone.text);
+}
+
 /// A kustomization that needs both build options: a chart of the repository, and a file outside of its folder.
 const NEEDS_OPTIONS: [(&str, &str); 5] = [
     (
