@@ -20,7 +20,7 @@
 //!     match: {any: [{resources: {kinds: [Pod]}}]}
 //!     mutate:
 //!       patchStrategicMerge:
-//!         spec: {containers: [{(image): '*:latest', imagePullPolicy: Always}]}
+//!         spec: {containers: [{(image): '*:dev', imagePullPolicy: Always}]}
 //! ";
 //! let mutator = Mutator::builder().policies(Input::text("pull.yaml", policies)).build()?;
 //!
@@ -31,7 +31,7 @@
 //! spec:
 //!   containers:
 //!   - name: web # comments stay
-//!     image: nginx:latest
+//!     image: nginx:dev
 //! ",
 //! )?;
 //! assert_eq!(
@@ -42,7 +42,7 @@
 //! spec:
 //!   containers:
 //!   - name: web # comments stay
-//!     image: nginx:latest
+//!     image: nginx:dev
 //!     imagePullPolicy: Always
 //! "
 //! );

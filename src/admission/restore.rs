@@ -1,11 +1,14 @@
 //! From the admitted view back to the object as written: the changes of policies alone.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::value::{Map, Value, aligned};
 
 /// How often values that admission would set otherwise are written out, until the objects are equal.
 const MAX_ROUNDS: usize = 4;
+
+/// So many elements are compared with one that was moved.
+const MAX_CANDIDATES: usize = 100;
 
 /// The object as written with the changes of policies, which ran on its admitted view.
 ///
@@ -103,18 +106,26 @@ fn rewritten_elements(written: Option<&Value>, old: &[Value], new: &[Value]) -> 
 /// The index of the old element for each element of a new list, moved ones included.
 fn origins(old: &[Value], new: &[Value]) -> Vec<Option<usize>> {
     let mut origins = aligned(old, new);
-    let mut free: BTreeMap<&str, usize> =
-        old.iter().enumerate().filter_map(|(index, element)| Some((name(element)?, index))).collect();
-    let used: Vec<usize> = origins.iter().copied().flatten().collect();
-    free.retain(|_, index| !used.contains(index));
+    let used: BTreeSet<usize> = origins.iter().copied().flatten().collect();
+    let mut free: Vec<usize> = (0..old.len()).filter(|index| !used.contains(index)).collect();
     for (origin, element) in origins.iter_mut().zip(new).filter(|(origin, _)| origin.is_none()) {
-        *origin = name(element).and_then(|name| free.remove(name));
+        let candidates = free.iter().enumerate().take(MAX_CANDIDATES);
+        let scores = candidates.map(|(place, index)| (place, common_members(&old[*index], element)));
+        let best = scores
+            .filter(|(_, common)| *common > 0)
+            .max_by_key(|(place, common)| (*common, usize::MAX - place));
+        *origin = best.map(|(place, _)| free.remove(place));
     }
     origins
 }
 
-fn name(element: &Value) -> Option<&str> {
-    element.get("name").and_then(Value::as_str)
+/// How many members two objects share; none if their names differ.
+fn common_members(old: &Value, new: &Value) -> usize {
+    let (Some(was), Some(is)) = (old.as_object(), new.as_object()) else { return 0 };
+    if was.get("name") != is.get("name") {
+        return 0;
+    }
+    was.iter().filter(|(key, value)| is.get(key) == Some(value)).count()
 }
 
 /// Whether two views are equal. The order of tolerations has no meaning: admission appends its own.
@@ -199,6 +210,12 @@ mod tests {
                 r#"{"l":[{"name":"a"},{"name":"b"},{"name":"c"}]}"#,
                 r#"{"l":[{"name":"c","e":5},{"name":"a","e":5},{"name":"b","e":5}]}"#,
                 r#"{"l":[{"name":"c"},{"name":"a"},{"name":"b"}]}"#,
+            ),
+            (
+                "elements without names in another order",
+                r#"{"l":[{"id":"a","f":1},{"id":"b","g":2}]}"#,
+                r#"{"l":[{"id":"b","g":2,"e":5,"n":1},{"id":"a","f":1,"e":5}]}"#,
+                r#"{"l":[{"id":"b","g":2,"n":1},{"id":"a","f":1}]}"#,
             ),
             ("a value that is refused", r#"{"a":1}"#, r#"{"p":"one"}"#, r#"{"a":1,"p":"one"}"#),
         ] {

@@ -44,6 +44,7 @@ mod test;
 mod unmatched_elements;
 mod version;
 mod versions;
+mod view_notes;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -19,6 +19,7 @@ use super::order_notes::OrderNotes;
 use super::reporter::{Note, NoteKind, NoteSubject, Reporter};
 use super::run_context::RunContext;
 use super::session::Session;
+use super::view_notes::ViewNotes;
 
 /// How many objects that the API server refuses are named in errors; the rest is counted.
 const NAMED_REFUSALS: usize = 10;
@@ -46,6 +47,7 @@ pub(super) struct RunSummary {
     /// Notes on single objects.
     object_notes: Vec<Note>,
     order_notes: OrderNotes,
+    view_notes: ViewNotes,
     /// Namespaces whose labels a rule needed and no input has.
     unlabelled: BTreeSet<Text>,
     /// Whether a rule needed the user, and no input has one.
@@ -133,6 +135,7 @@ impl RunSummary {
         self.unlabelled.extend(report.unknown.namespace.clone());
         self.lacks_user |= report.unknown.user;
         self.order_notes.add(report);
+        self.view_notes.add(report);
         if let Some(filter) = &report.filter {
             *self.excluded.entry(filter.clone()).or_default() += 1;
         }
@@ -246,6 +249,9 @@ impl RunSummary {
         }
         for note in &self.object_notes {
             reporter.add(note.clone());
+        }
+        for text in self.view_notes.texts() {
+            reporter.note(text);
         }
         for text in self.order_notes.texts() {
             reporter.omission(text);

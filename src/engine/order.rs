@@ -25,11 +25,11 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
         ObjectReport {
             object: evaluation.identity.cloned(),
             before: object.clone(),
+            view: views::report(evaluation, &policies, &after),
             after,
             policies,
             unknown: evaluation.missing_inputs(),
             filter: evaluation.filter.take(),
-            view: views::report(evaluation),
             order,
             ..ObjectReport::default()
         }

@@ -12,6 +12,8 @@ pub(super) struct Placed {
     pub(super) object: Value,
     pub(super) namespace: Text,
     is_added: bool,
+    /// The object without defaults, in the admitted view.
+    pub(super) written: Option<Value>,
     /// The admission that set defaults, and the kind.
     admission: Option<(Admission, GroupVersionKind)>,
     /// Why there is no admitted view.
@@ -26,7 +28,12 @@ impl Placed {
             return placed;
         };
         match admission.view(&placed.object, kind) {
-            Ok(view) => Self { object: view, admission: Some((admission.clone(), kind.clone())), ..placed },
+            Ok(view) => Self {
+                object: view,
+                written: Some(placed.object),
+                admission: Some((admission.clone(), kind.clone())),
+                ..placed
+            },
             Err(error) => Self { not_admitted: Some(error), ..placed },
         }
     }
@@ -50,7 +57,7 @@ impl Placed {
         let is_added =
             !namespace.is_empty() && metadata.is_some_and(|metadata| !metadata.contains_key("namespace"));
         let object = if is_added { with_namespace(object, &namespace) } else { object.clone() };
-        Self { object, namespace, is_added, admission: None, not_admitted: None }
+        Self { object, namespace, is_added, written: None, admission: None, not_admitted: None }
     }
 
     /// Whether the namespace was added.
@@ -59,7 +66,7 @@ impl Placed {
     }
 
     /// The evaluated object with the changes of policies alone.
-    pub(super) fn take_back(&self, original: &Value, mut evaluated: Value) -> Value {
+    pub(super) fn take_back(&self, original: &Value, evaluated: Value) -> Value {
         if evaluated == self.object {
             return original.clone();
         }
@@ -77,6 +84,11 @@ impl Placed {
             };
             return restore(original, &self.object, &evaluated, admit);
         }
+        self.without_namespace(evaluated)
+    }
+
+    /// The evaluated object without the namespace that was added.
+    pub(super) fn without_namespace(&self, mut evaluated: Value) -> Value {
         let namespace = evaluated.path(&["metadata", "namespace"]).and_then(Value::as_str);
         if self.is_added
             && namespace == Some(&*self.namespace)

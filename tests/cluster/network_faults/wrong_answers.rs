@@ -6,7 +6,7 @@ use super::{ALL, Folder, discovery, ended, good, page, policy, status};
 use test_support::stub_server::{StubRequest, StubResponse, StubServer};
 
 /// A Widget with a list that its definition merges by keys.
-const WIDGET: &str = r#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"one","namespace":"web"},"spec":{"parts":[{"id":"a","x":1},{"id":"b","x":2}]}}"#;
+const WIDGET: &str = r#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"one","namespace":"web","uid":"1"},"spec":{"parts":[{"id":"a","x":1},{"id":"b","x":2}]}}"#;
 
 /// A policy for Widgets.
 fn widgets(name: &str, mutate: &str) -> String {

@@ -1,0 +1,64 @@
+//! Notes on what depends on the view of an object.
+
+use std::collections::BTreeMap;
+
+use crate::render::counted;
+use crate::report::{ObjectReport, ViewDifference};
+use crate::value::Text;
+
+/// What the admitted view changed in a run, and the objects without one.
+#[derive(Debug, Default)]
+pub(super) struct ViewNotes {
+    /// By policy, rule, field, and the words for what the API server does with the field.
+    differences: BTreeMap<(Text, Text, String, String), Objects>,
+    /// By the reason.
+    not_admitted: BTreeMap<String, Objects>,
+}
+
+#[derive(Debug)]
+struct Objects {
+    first: String,
+    others: usize,
+}
+
+impl ViewNotes {
+    pub(super) fn add(&mut self, report: &ObjectReport) {
+        let name = || report.object.as_ref().map_or_else(String::new, ToString::to_string);
+        let objects = || Objects { first: name(), others: 0 };
+        for ViewDifference { policy, rule, field, default } in &report.view.differences {
+            let does = match default {
+                Some(value) if report.secrets.is_empty() => format!("sets to {}", value.to_json()),
+                Some(_) => "sets".to_owned(),
+                None => "removes".to_owned(),
+            };
+            let field = report.shown_place(field).to_string();
+            let entry = self.differences.entry((policy.clone(), rule.clone(), field, does));
+            entry.and_modify(|objects| objects.others += 1).or_insert_with(objects);
+        }
+        if let Some(reason) = &report.view.not_admitted {
+            let entry = self.not_admitted.entry(reason.clone());
+            entry.and_modify(|objects| objects.others += 1).or_insert_with(objects);
+        }
+    }
+
+    /// One for each rule and field, and one for each reason.
+    pub(super) fn texts(&self) -> impl Iterator<Item = String> {
+        let differences = self.differences.iter().map(|((policy, rule, field, does), objects)| {
+            format!("{}: rule {policy}/{rule} reads {field}, which the API server {does}", objects.named())
+        });
+        let not_admitted = self.not_admitted.iter().map(|(reason, objects)| {
+            let count = counted(objects.others + 1, "object");
+            format!("{reason}: {count} evaluated as written, the first is {}", objects.first)
+        });
+        differences.chain(not_admitted)
+    }
+}
+
+impl Objects {
+    fn named(&self) -> String {
+        match self.others {
+            0 => self.first.clone(),
+            others => format!("{} and {others} more", self.first),
+        }
+    }
+}
