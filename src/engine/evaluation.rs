@@ -185,6 +185,14 @@ impl Evaluation<'_> {
         }
     }
 
+    /// Whether policies that the index skips may have something to report on an object.
+    pub(super) fn needs_all(&self, object: &Value) -> bool {
+        let settings = &self.engine.settings;
+        settings.operation == Some(Operation::Delete)
+            || !settings.values.is_empty()
+            || self.has_redacted_labels(object)
+    }
+
     /// Creates what only traces need.
     pub(super) fn if_traced<T>(&self, create: impl FnOnce() -> T) -> Option<T> {
         self.is_traced().then(create)

@@ -1,6 +1,5 @@
 //! The order of policies: each sees the object as the earlier ones left it.
 
-use crate::policy::Operation;
 use crate::report::{ObjectReport, PolicyReport};
 use crate::secrets::Secrets;
 use crate::value::Value;
@@ -65,7 +64,7 @@ pub(super) fn run_targets(
 fn run_all(evaluation: &Evaluation<'_>) -> (Vec<PolicyReport>, Value, Vec<Step>) {
     let mut current = evaluation.placed.object.clone();
     let (mut reports, mut steps) = (Vec::new(), Vec::new());
-    if evaluation.is_traced() || needs_all(evaluation, &current) {
+    if evaluation.is_traced() || evaluation.needs_all(&current) {
         for (number, policy, parts) in evaluation.policies.numbered() {
             let PolicyRun { report, after } = family::run(evaluation, policy, &parts, None, &current);
             reports.extend(report);
@@ -91,14 +90,6 @@ fn run_all(evaluation: &Evaluation<'_>) -> (Vec<PolicyReport>, Value, Vec<Step>)
     }
     debug_assert!(are_silent(evaluation, (last, None), &current));
     (reports, current, steps)
-}
-
-/// Whether policies that the index skips may have something to report on an object.
-pub(super) fn needs_all(evaluation: &Evaluation<'_>, object: &Value) -> bool {
-    let settings = &evaluation.engine.settings;
-    settings.operation == Some(Operation::Delete)
-        || !settings.values.is_empty()
-        || evaluation.has_redacted_labels(object)
 }
 
 /// Whether the policies between two, or after one, have nothing to report on an object. Debug builds check the index

@@ -10,7 +10,7 @@ use crate::report::{OrderDependence, PolicyReport};
 use crate::value::{PathSet, Pointer, Segment, Text, Value, are_aligned, changes};
 
 use super::evaluation::{Evaluation, PolicyRun};
-use super::{family, order};
+use super::family;
 
 /// Up to so many policies in conflict, all their orders are evaluated.
 const ALL_ORDERS: usize = 4;
@@ -80,7 +80,7 @@ impl Search<'_> {
     /// Adds the policies that concern a state of the object.
     fn find_policies(&mut self, object: &Value) {
         let candidates = self.evaluation.policies;
-        if order::needs_all(self.evaluation, object) {
+        if self.evaluation.needs_all(object) {
             let all = candidates.numbered().map(|(number, policy, parts)| (number, (policy, parts)));
             self.policies.extend(all);
             return;
