@@ -192,7 +192,7 @@ fn run_suite(
         fs::write(&policy_file, stream(&chained)).unwrap();
         let (policy_file, resources_file) =
             (policy_file.display().to_string(), resources_file.display().to_string());
-        let mut arguments = vec!["mutate", "-p", &policy_file, "-f", &resources_file];
+        let mut arguments = vec!["mutate", "-p", &policy_file, "-f", &resources_file, "--view", "written"];
         arguments.extend(options.iter().map(String::as_str));
         let (code, stdout, stderr) = kyv(&arguments, folder);
         if code == Some(2) {

@@ -190,7 +190,12 @@ fn ours(
 ) -> Result<Vec<Outcome>, String> {
     let run = |command: &[&str]| {
         let mut kyv = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
-        kyv.args(command).arg("-p").arg(policy).arg("-f").arg(objects).args(["--semantics", semantics]);
+        kyv.args(command).arg("-p").arg(policy).arg("-f").arg(objects).args([
+            "--semantics",
+            semantics,
+            "--view",
+            "written",
+        ]);
         if let Some(values) = values {
             kyv.arg("--values").arg(values);
         }

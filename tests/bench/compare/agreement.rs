@@ -51,7 +51,11 @@ pub(crate) fn with_kyverno(programs: &Programs, policies: &Path, objects: &Path)
     }
     for semantics in ["documented", "kyverno"] {
         let mut command = Command::new(&programs.kyv);
-        command.args(["mutate", "--semantics", semantics, "-p"]).arg(policies).arg("-f").arg(objects);
+        command
+            .args(["mutate", "--semantics", semantics, "--view", "written", "-p"])
+            .arg(policies)
+            .arg("-f")
+            .arg(objects);
         let ours = values(&run(&mut command, "kyv")?)?;
         if ours.len() != given.len() {
             return Err(format!("kyv prints {} of {} objects", ours.len(), given.len()));

@@ -222,7 +222,11 @@ impl Bench {
     }
 
     fn kyv(&self, policies: &Path, objects: &Path) -> Contestant {
-        Contestant::new(KYV, &self.programs.kyv).args(&["mutate", "-p"]).arg(policies).arg("-f").arg(objects)
+        Contestant::new(KYV, &self.programs.kyv)
+            .args(&["mutate", "--view", "written", "-p"])
+            .arg(policies)
+            .arg("-f")
+            .arg(objects)
     }
 
     /// The Kyverno CLI as it is quickest: with its report and everything else on stdout.
