@@ -87,7 +87,7 @@ pub(crate) fn function(bench: &mut Bench) -> Result<(), String> {
         kustomization(folder, number, "transformers: [function.yaml]\n");
         copy(&program, &folder.join("program"));
         write_matching(&folder.join("policies"), MATCHING);
-        function_of(folder, "kind: Kyv\nspec: {policies: [policies/]}\n");
+        function_of(folder, "kind: Kyv\nspec: {policies: [policies/], view: written}\n");
     });
     let with_kyv = kustomize(bench, WITH_KYV, &kyv);
     let alone = bench.kyv(&bench.policies(MATCHING, 0), &bench.objects(number));
