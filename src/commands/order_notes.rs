@@ -49,16 +49,24 @@ impl OrderNote {
     fn text(&self, policies: &[Text]) -> String {
         let Self { object, others, fields, failing } = self;
         let others = if *others == 0 { String::new() } else { format!(" and {others} more") };
-        let (last, first) = policies.split_last().map_or(("", policies), |(last, first)| (&**last, first));
+        let names = match policies.split_last() {
+            Some((last, first)) if first.len() < 10 => format!("{} and {last}", first.join(", ")),
+            _ => listed(policies.iter().map(ToString::to_string)),
+        };
         let order = if policies.len() == 2 { "the other order" } else { "another order" };
         let failing: Vec<&str> = failing.iter().map(|name| &**name).collect();
         let failing = (!failing.is_empty()).then(|| format!("{} fails in one of them", failing.join(", ")));
         let fields = (!fields.is_empty()).then(|| listed(fields.iter().cloned()));
         let places: Vec<String> = fields.into_iter().chain(failing).collect();
+        if places.is_empty() {
+            return format!(
+                "{object}{others}: policies {names} may give another result in another order: too many policies that \
+                 change or read the same fields to compare; a cluster runs policies in no fixed order"
+            );
+        }
         format!(
-            "{object}{others}: policies {} and {last} give another result in {order} ({}); a cluster runs \
-             policies in no fixed order",
-            first.join(", "),
+            "{object}{others}: policies {names} give another result in {order} ({}); a cluster runs policies in no \
+             fixed order",
             places.join("; ")
         )
     }

@@ -61,7 +61,7 @@ pub(super) fn run_targets(
 }
 
 /// Runs the policies, one after the other; returns the object after them, and what changed it.
-fn run_all(evaluation: &Evaluation<'_>) -> (Vec<PolicyReport>, Value, Vec<Step>) {
+pub(super) fn run_all(evaluation: &Evaluation<'_>) -> (Vec<PolicyReport>, Value, Vec<Step>) {
     let mut current = evaluation.placed.object.clone();
     let (mut reports, mut steps) = (Vec::new(), Vec::new());
     if evaluation.is_traced() || evaluation.needs_all(&current) {

@@ -7,7 +7,8 @@ use crate::value::{Pointer, Text};
 pub struct OrderDependence {
     /// The policies, in the order of the run: two that alone show it, or all that may conflict if no two do.
     pub policies: Vec<Text>,
-    /// The fields of the object that differ.
+    /// The fields of the object that differ. Neither a field nor a failing policy is known where so many policies conflict
+    /// that no other order of them all was evaluated.
     pub fields: Vec<Pointer>,
     /// The policies that fail in one of the orders only.
     pub failing: Vec<Text>,

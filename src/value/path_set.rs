@@ -14,7 +14,7 @@ pub enum Step {
     Elements,
 }
 
-/// A set of paths: each stands for its node and everything below it, or for the node alone.
+/// A set of paths: each stands for its node and everything below it, or for the node alone, which is whether it exists.
 ///
 /// `Display` writes the paths in order: `metadata.labels.app, spec.containers[].image`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct PathSet {
 struct Node {
     /// Whether everything below belongs to the set; then there is nothing below.
     is_whole: bool,
+    /// Whether the node alone belongs to the set.
+    is_itself: bool,
     members: BTreeMap<Text, Self>,
     elements: Option<Box<Self>>,
 }
@@ -63,7 +65,14 @@ impl PathSet {
 
     /// Adds the node at a path: whether it exists, and the length of a list whose elements it stands for.
     pub fn insert_node(&mut self, path: &[Step]) {
-        self.node(path);
+        if let Some(node) = self.node(path) {
+            node.is_itself = true;
+        }
+    }
+
+    /// Adds all nodes above a path alone.
+    pub fn insert_parents(&mut self, path: &[Step]) {
+        (0..path.len()).for_each(|length| self.insert_node(&path[..length]));
     }
 
     /// Adds all paths of another set.
@@ -71,6 +80,12 @@ impl PathSet {
         if let Some(other) = &other.root {
             self.root.get_or_insert_default().extend(other);
         }
+    }
+
+    /// The nodes of another set, alone or with what is below, at and above paths of this one.
+    pub fn parents_in(&self, other: &Self) -> Self {
+        let (Some(one), Some(other)) = (&self.root, &other.root) else { return Self::default() };
+        Self { root: one.parents_in(other) }
     }
 
     /// The node at a path, created if it is missing; `None` if everything below one of its parents is in the set.
@@ -116,7 +131,8 @@ impl PathSet {
         matches!((&self.root, &other.root), (Some(one), Some(other)) if one.intersects(other))
     }
 
-    /// The paths at which two values differ. A list whose elements came, went or moved differs as a whole.
+    /// The paths at which two values differ. A list whose elements came, went or moved differs as a whole. Of an object
+    /// that came, the node alone differs, and each member.
     pub fn differences(before: &Value, after: &Value) -> Self {
         let mut set = Self::default();
         compare(&mut Vec::new(), before, after, &mut set);
@@ -154,6 +170,7 @@ impl Node {
             *self = Self { is_whole: true, ..Self::default() };
             return;
         }
+        self.is_itself |= other.is_itself;
         for (key, below) in &other.members {
             self.members.entry(key.clone()).or_default().extend(below);
         }
@@ -162,8 +179,23 @@ impl Node {
         }
     }
 
+    fn parents_in(&self, other: &Self) -> Option<Self> {
+        if self.is_whole {
+            return Some(other.clone());
+        }
+        let mut found = Self { is_itself: other.is_itself || other.is_whole, ..Self::default() };
+        for (key, below) in &self.members {
+            let below = other.members.get(key).and_then(|other| below.parents_in(other));
+            found.members.extend(below.map(|below| (key.clone(), below)));
+        }
+        if let (Some(below), Some(other)) = (&self.elements, &other.elements) {
+            found.elements = below.parents_in(other).map(Box::new);
+        }
+        (found.is_itself || !found.members.is_empty() || found.elements.is_some()).then_some(found)
+    }
+
     fn intersects(&self, other: &Self) -> bool {
-        if self.is_whole || other.is_whole {
+        if self.is_whole || other.is_whole || self.is_itself && other.is_itself {
             return true;
         }
         let (few, many) =
@@ -188,6 +220,22 @@ fn compare(at: &mut Vec<Step>, before: &Value, after: &Value, set: &mut PathSet)
             at.pop();
         }
         _ if before == after => {}
+        (Value::Null, after) => added(at, after, set),
+        _ => set.insert(at),
+    }
+}
+
+/// A value where there was none.
+fn added(at: &mut Vec<Step>, value: &Value, set: &mut PathSet) {
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            set.insert_node(at);
+            for (key, member) in members.iter() {
+                at.push(Step::Key(key.clone()));
+                added(at, member, set);
+                at.pop();
+            }
+        }
         _ => set.insert(at),
     }
 }
@@ -201,9 +249,9 @@ fn compare_members(at: &mut Vec<Step>, old: &Map, new: &Map, set: &mut PathSet) 
         }
         at.pop();
     }
-    for key in new.keys().filter(|key| !old.contains_key(key)) {
+    for (key, value) in new.iter().filter(|(key, _)| !old.contains_key(key)) {
         at.push(Step::Key(key.clone()));
-        set.insert(at);
+        added(at, value, set);
         at.pop();
     }
 }
@@ -312,10 +360,27 @@ mod tests {
             ("l[]=", "l[].y", false),
             ("l[]=", "l", true),
             ("l[] m", "l[].y", true),
+            ("a= a.b", "a= a.c", true),
+            ("a= a.b", "a.c", false),
+            ("a=", "a", true),
         ] {
             assert_eq!(set(one).intersects(&set(other)), expected, "{one} {other}");
             assert_eq!(set(other).intersects(&set(one)), expected, "{other} {one}");
         }
+    }
+
+    #[test]
+    fn parents_are_nodes_above_a_path() {
+        for (one, other, expected) in [
+            ("a.b.c", "a= a.b= a.d=", "a.b"),
+            ("a.b", "a", "a"),
+            ("a", "a.b= a.c", "a.b, a.c"),
+            ("a.b", "c=", "nothing"),
+            ("l[].x", "l[].x= l[].y", "l[].x"),
+        ] {
+            assert_eq!(set(one).parents_in(&set(other)).to_string(), expected, "{one} {other}");
+        }
+        assert!(set("a.b").parents_in(&set("a=")).intersects(&set("a=")));
     }
 
     #[test]
@@ -345,7 +410,9 @@ mod tests {
         let json = |text: &str| Value::from_json(text).unwrap();
         for (before, after, expected) in [
             (r#"{"a":1,"b":{"c":1}}"#, r#"{"b":{"c":2},"a":1.0}"#, "b.c"),
-            (r#"{"a":1}"#, r#"{"b":{"c":2}}"#, "a, b"),
+            (r#"{"a":1}"#, r#"{"b":{"c":2}}"#, "a, b.c"),
+            (r#"{"a":null}"#, r#"{"a":{"b":{"c":1,"d":{}}}}"#, "a.b.c, a.b.d"),
+            (r#"{"a":{"b":1}}"#, r#"{}"#, "a"),
             (r#"{"a":{"b":1}}"#, r#"{"a":[1]}"#, "a"),
             (r#"{"l":[{"name":"a"},{"name":"b"}]}"#, r#"{"l":[{"name":"a","x":1},{"name":"b"}]}"#, "l[].x"),
             (r#"{"l":[{"name":"a"},{"name":"b"}]}"#, r#"{"l":[{"name":"b"},{"name":"a"}]}"#, "l"),

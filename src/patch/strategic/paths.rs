@@ -33,6 +33,12 @@ impl Walk<'_> {
         self.reads.insert(&self.path);
     }
 
+    /// Whether the map of a condition exists, and the maps above it.
+    fn read_parents(&mut self) {
+        self.reads.insert_parents(&self.path);
+        self.reads.insert_node(&self.path);
+    }
+
     fn write(&mut self) {
         self.writes.insert(&self.path);
     }
@@ -66,7 +72,11 @@ impl Walk<'_> {
         if is_for_map(key) {
             return self.read_and_write();
         }
-        match Anchor::parse(key) {
+        let anchor = Anchor::parse(key);
+        if anchor.as_ref().is_some_and(|(anchor, _)| !matches!(anchor, Anchor::Add)) {
+            self.read_parents();
+        }
+        match anchor {
             None => {
                 self.below(Step::Key(key.clone()), |walk| walk.node(member, position.member(key)));
             }
@@ -104,6 +114,7 @@ impl Walk<'_> {
     fn condition(&mut self, node: &Value) {
         match node {
             Value::Object(members) if !members.is_empty() => {
+                self.reads.insert_node(&self.path);
                 for (key, member) in members.iter() {
                     let name = Anchor::parse(key).map_or(&**key, |(_, name)| name);
                     if is_for_map(key) {

@@ -28,8 +28,14 @@ pub(super) fn paths(patch: &Value, reads: &mut PathSet, writes: &mut PathSet) ->
     };
     operations.iter().try_for_each(|operation| {
         let text = |name| with_marks(operation.get(name)?.as_str()?);
-        let path = text("path")?;
-        match text("op")?.as_str() {
+        let (op, path) = (text("op")?, text("path")?);
+        // These create missing parents, or do the same without them; a number may create a list or a map.
+        let is_alike = matches!(&*op, "add" | "remove" | "replace")
+            && !path.split('/').skip(1).any(|token| token.is_empty() || is_index(token));
+        for path in [Some(path.clone()).filter(|_| !is_alike), text("from")].into_iter().flatten() {
+            insert_parents(&path, reads)?;
+        }
+        match op.as_str() {
             "add" => write(&path, true, writes),
             "remove" => write(&path, true, writes),
             "replace" => {
@@ -80,6 +86,18 @@ fn write(path: &str, moves_others: bool, writes: &mut PathSet) -> Option<()> {
 
 /// Adds a path up to the first token that is not known.
 fn insert(path: &str, set: &mut PathSet) -> Option<()> {
+    known(path)?.iter().for_each(|path| set.insert(path));
+    Some(())
+}
+
+/// Adds what is above a path.
+fn insert_parents(path: &str, set: &mut PathSet) -> Option<()> {
+    known(path)?.iter().for_each(|path| set.insert_parents(path));
+    Some(())
+}
+
+/// The paths that a path may stand for, up to the first token that is not known.
+fn known(path: &str) -> Option<Vec<Vec<Step>>> {
     if !path.is_empty() && !path.starts_with('/') {
         return None;
     }
@@ -96,8 +114,7 @@ fn insert(path: &str, set: &mut PathSet) -> Option<()> {
         let as_keys = paths.iter().filter(|_| token != INDEX).map(|path| below(path, &key));
         paths = as_elements.chain(as_keys).collect();
     }
-    paths.iter().for_each(|path| set.insert(path));
-    Some(())
+    Some(paths)
 }
 
 fn below(path: &[Step], step: &Step) -> Vec<Step> {

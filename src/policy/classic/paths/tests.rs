@@ -109,9 +109,9 @@ fn patches_read_conditions_and_write_paths() {
         (json(r#"{"op":"remove","path":"/spec/a"}"#), "nothing", "spec.a"),
         (json(r#"{"op":"move","from":"/spec/a","path":"/spec/b"}"#), "spec.a", "spec.a, spec.b"),
         (json(r#"{"op":"copy","from":"/spec/a","path":"/spec/b"}"#), "spec.a", "spec.b"),
-        (json(r#"{"op":"add","path":"/spec/containers/-","value":{}}"#), "nothing", "spec.containers"),
-        (json(r#"{"op":"remove","path":"/spec/containers/0"}"#), "nothing", "spec.containers"),
-        (json(r#"{"op":"add","path":"/spec/containers/0/x","value":1}"#), "nothing", "spec.containers.0.x, spec.containers[].x"),
+        (json(r#"{"op":"add","path":"/spec/containers/-","value":{}}"#), "spec.containers", "spec.containers"),
+        (json(r#"{"op":"remove","path":"/spec/containers/0"}"#), "spec.containers", "spec.containers"),
+        (json(r#"{"op":"add","path":"/spec/containers/0/x","value":1}"#), "spec.containers.0, spec.containers[]", "spec.containers.0.x, spec.containers[].x"),
         (
             "mutate: {foreach: [{list: x, patchesJson6902: '{{ element.a }}'}]}".to_owned(),
             "everything",
