@@ -6,6 +6,10 @@ use crate::render::counted;
 use crate::report::{ObjectReport, ViewDifference};
 use crate::value::Text;
 
+/// The page on where the views part: `docs/divergences/KYV-D76.md`. Views are no semantics, so that the table of
+/// divergences has no entry.
+const NUMBER: &str = "KYV-D76";
+
 /// What the admitted view changed in a run, and the objects without one.
 #[derive(Debug, Default)]
 pub(super) struct ViewNotes {
@@ -44,7 +48,8 @@ impl ViewNotes {
     /// One for each rule and field, and one for each reason.
     pub(super) fn texts(&self) -> impl Iterator<Item = String> {
         let differences = self.differences.iter().map(|((policy, rule, field, does), objects)| {
-            format!("{}: rule {policy}/{rule} reads {field}, which the API server {does}", objects.named())
+            let objects = objects.named();
+            format!("{objects}: rule {policy}/{rule} reads {field}, which the API server {does} ({NUMBER})")
         });
         let not_admitted = self.not_admitted.iter().map(|(reason, objects)| {
             let count = counted(objects.others + 1, "object");

@@ -5,7 +5,7 @@ use std::fmt;
 macro_rules! divergences {
     ($($name:ident = $number:literal, $title:literal, $documented:literal, $kyverno:literal;)*) => {
         /// A case in which the documentation and Kyverno's controllers differ, displayed as `KYV-Dnn`. Numbers are never
-        /// used again.
+        /// used again. `KYV-D76` is taken: it is where views differ, not semantics.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Divergence {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kyv::admission::{Admission, View};
 use kyv::engine::{Engine, Settings, Targets};
 use kyv::patch::Schemas;
 use kyv::policy::{
@@ -18,9 +19,12 @@ use kyv::source::{ContextObjectLoader, OfflineWorld};
 use kyv::value::{Pointer, Value};
 use kyv::yaml::{Document, Limits, Source, read};
 
+/// The page that is about views, not semantics. It has no entry in the table.
+const VIEWS: &str = "KYV-D76";
+
 #[test]
 fn every_entry_of_the_table_has_a_page() {
-    let pages: Vec<Divergence> = pages().iter().map(|page| page.entry).collect();
+    let pages: Vec<Divergence> = pages().iter().map(|(entry, _)| *entry).collect();
     assert_eq!(pages, Divergence::ALL);
 }
 
@@ -28,8 +32,7 @@ fn every_entry_of_the_table_has_a_page() {
 fn pages_say_what_the_table_says() {
     let index = fs::read_to_string(folder().join("README.md")).unwrap();
     let mut faults = Vec::new();
-    for page in pages() {
-        let entry = page.entry;
+    for (entry, page) in pages() {
         let title = entry.title();
         let sides = format!(
             "| semantics | result |\n|---|---|\n| `documented` | {} |\n| `kyverno` | {} |\n",
@@ -53,28 +56,31 @@ fn pages_say_what_the_table_says() {
 #[test]
 fn examples_give_the_results_that_their_pages_show() {
     let mut faults = Vec::new();
-    for page in pages() {
+    for (entry, page) in pages() {
         for semantics in [Semantics::Documented, Semantics::Kyverno] {
-            let run = page.run(semantics);
-            let expected = page.expected(semantics);
-            let name = format!("{}, {semantics}", page.entry);
-            if run.errors != expected.errors {
-                faults.push(format!(
-                    "{name}: the page shows {:?}, the run has {:?}",
-                    expected.errors, run.errors
-                ));
-            }
-            if run.objects != expected.objects {
-                let shown = |objects: &[Value]| {
-                    objects.iter().map(|object| object.to_pretty_json(1)).collect::<String>()
-                };
-                let (page, run) = (shown(&expected.objects), shown(&run.objects));
-                faults.push(format!("{name}: the page shows\n{page}\nthe run has\n{run}"));
-            }
+            let run = page.run(semantics, View::Written);
+            let name = semantics.to_string();
+            page.compare(&name, &run, &mut faults);
             // A policy may be refused for another reason, and is not run then.
-            if !run.reached.contains(page.entry) && !run.is_refused {
-                faults.push(format!("{name}: the run does not announce it"));
+            if !run.reached.contains(entry) && !run.is_refused {
+                faults.push(format!("{entry}, {name}: the run does not announce it"));
             }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn the_page_of_views_shows_what_each_view_gives() {
+    let page = Page::read(VIEWS);
+    let title = page.text.lines().next().and_then(|line| line.strip_prefix("# KYV-D76: ")).expect("a title");
+    let index = fs::read_to_string(folder().join("README.md")).unwrap();
+    let row = format!("| [{VIEWS}]({VIEWS}.md) | {title} |");
+    assert!(index.lines().any(|line| line == row), "README.md lacks the row\n{row}");
+    let mut faults = Vec::new();
+    for view in [View::Admitted, View::Written] {
+        for semantics in [Semantics::Documented, Semantics::Kyverno] {
+            page.compare(&view.to_string(), &page.run(semantics, view), &mut faults);
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -85,22 +91,24 @@ fn folder() -> PathBuf {
 }
 
 /// The pages, in the order of their numbers. A page of no entry is an error.
-fn pages() -> Vec<Page> {
+fn pages() -> Vec<(Divergence, Page)> {
     let files = fs::read_dir(folder()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
     let mut names: BTreeSet<String> = files.collect();
     assert!(names.remove("README.md"), "the folder has an index");
+    assert!(names.remove(&format!("{VIEWS}.md")), "the folder has the page of views");
     let entry = |name: &String| {
         let found = Divergence::ALL.iter().find(|entry| *name == format!("{entry}.md"));
         *found.unwrap_or_else(|| panic!("{name} is the page of no entry"))
     };
     let mut entries: Vec<Divergence> = names.iter().map(entry).collect();
     entries.sort_unstable();
-    entries.into_iter().map(Page::read).collect()
+    entries.into_iter().map(|entry| (entry, Page::read(&entry.to_string()))).collect()
 }
 
 /// A page with its fenced blocks by their info strings: the language and what the block is.
 struct Page {
-    entry: Divergence,
+    /// `KYV-Dnn`.
+    name: String,
     text: String,
     blocks: BTreeMap<String, String>,
 }
@@ -118,8 +126,8 @@ struct Run {
 }
 
 impl Page {
-    fn read(entry: Divergence) -> Self {
-        let path = folder().join(format!("{entry}.md"));
+    fn read(name: &str) -> Self {
+        let path = folder().join(format!("{name}.md"));
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let mut blocks = BTreeMap::new();
         let mut lines = text.lines();
@@ -128,14 +136,14 @@ impl Page {
             let body: String =
                 lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
             let before = blocks.insert(info.to_owned(), body);
-            assert!(before.is_none(), "{entry}: two blocks `{info}`");
+            assert!(before.is_none(), "{name}: two blocks `{info}`");
         }
-        Self { entry, text, blocks }
+        Self { name: name.to_owned(), text, blocks }
     }
 
     fn documents(&self, name: &str) -> Vec<Document> {
         let text = self.blocks.get(&format!("yaml {name}")).cloned().unwrap_or_default();
-        let source = Arc::new(Source::new(format!("{}, {name}", self.entry), text));
+        let source = Arc::new(Source::new(format!("{}, {name}", self.name), text));
         read(&source, &Limits::default()).unwrap()
     }
 
@@ -144,12 +152,12 @@ impl Page {
     }
 
     /// The results as the page shows them: errors and `unchanged` in a block of text, changed objects in one of YAML.
-    fn expected(&self, semantics: Semantics) -> Run {
-        let text = self.blocks.get(&format!("text {semantics}")).map(String::as_str).unwrap_or_default();
+    fn expected(&self, name: &str) -> Run {
+        let text = self.blocks.get(&format!("text {name}")).map(String::as_str).unwrap_or_default();
         let errors: Vec<String> =
             text.lines().filter(|line| *line != "unchanged").map(str::to_owned).collect();
-        let shown = self.values(&semantics.to_string());
-        assert!(!text.is_empty() || !shown.is_empty(), "{}: no result for `{semantics}`", self.entry);
+        let shown = self.values(name);
+        assert!(!text.is_empty() || !shown.is_empty(), "{}: no result for `{name}`", self.name);
         let is_refused = errors.iter().any(|error| error.starts_with("refused: "));
         let objects = match (shown.is_empty(), is_refused) {
             (false, _) => shown,
@@ -159,8 +167,24 @@ impl Page {
         Run { objects, errors, is_refused, reached: DivergenceSet::NONE }
     }
 
+    /// Compares an outcome with the blocks of this name.
+    fn compare(&self, name: &str, run: &Run, faults: &mut Vec<String>) {
+        let expected = self.expected(name);
+        let name = format!("{}, {name}", self.name);
+        if run.errors != expected.errors {
+            faults
+                .push(format!("{name}: the page shows {:?}, the run has {:?}", expected.errors, run.errors));
+        }
+        if run.objects != expected.objects {
+            let shown =
+                |objects: &[Value]| objects.iter().map(|object| object.to_pretty_json(1)).collect::<String>();
+            let (page, run) = (shown(&expected.objects), shown(&run.objects));
+            faults.push(format!("{name}: the page shows\n{page}\nthe run has\n{run}"));
+        }
+    }
+
     /// Runs the example.
-    fn run(&self, semantics: Semantics) -> Run {
+    fn run(&self, semantics: Semantics, view: View) -> Run {
         let mut run = Run::default();
         let mut policies = Vec::new();
         for document in self.values("policy") {
@@ -174,13 +198,13 @@ impl Page {
             }
         }
         if !run.is_refused {
-            let engine = Engine::new(PolicySet::new(policies), self.settings(semantics));
+            let engine = Engine::new(PolicySet::new(policies), self.settings(semantics, view));
             self.mutate(&engine, &mut run);
         }
         run
     }
 
-    fn settings(&self, semantics: Semantics) -> Settings {
+    fn settings(&self, semantics: Semantics, view: View) -> Settings {
         let mut schemas = Schemas::kubernetes();
         self.values("crds").iter().for_each(|definition| schemas.add_crd(definition).unwrap());
         let exceptions = self.values("exceptions");
@@ -193,6 +217,7 @@ impl Page {
             schemas,
             exceptions: PolicyExceptions::new(exceptions.collect()),
             filters: configuration.map(RequestFilters::read).unwrap_or_default(),
+            admission: (view == View::Admitted).then(Admission::default),
             operation: self.blocks.contains_key("text operation").then_some(Operation::Delete),
             ..Settings::default()
         }
