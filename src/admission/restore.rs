@@ -116,6 +116,11 @@ fn origins(old: &[Value], new: &[Value]) -> Vec<Option<usize>> {
             .max_by_key(|(place, common)| (*common, usize::MAX - place));
         *origin = best.map(|(place, _)| free.remove(place));
     }
+    if old.len() == new.len() {
+        // What is left was renamed.
+        let renamed = origins.iter_mut().enumerate().filter(|(_, origin)| origin.is_none());
+        renamed.for_each(|(index, origin)| *origin = free.contains(&index).then_some(index));
+    }
     origins
 }
 
@@ -204,6 +209,18 @@ mod tests {
                 r#"{"l":[{"name":"a","v":1}]}"#,
                 r#"{"l":[{"name":"b","v":2},{"name":"a","v":3,"e":5}]}"#,
                 r#"{"l":[{"name":"b","v":2},{"name":"a","v":3}]}"#,
+            ),
+            (
+                "a renamed element",
+                r#"{"l":[{"name":"a","v":1},{"name":"b"}]}"#,
+                r#"{"l":[{"name":"c","v":1,"e":5},{"name":"b","e":5}]}"#,
+                r#"{"l":[{"name":"c","v":1},{"name":"b"}]}"#,
+            ),
+            (
+                "another element in the place of one",
+                r#"{"l":[{"name":"a","v":1},{"name":"b"}]}"#,
+                r#"{"l":[{"name":"c","e":6},{"name":"b","e":5}]}"#,
+                r#"{"l":[{"name":"c","e":6},{"name":"b"}]}"#,
             ),
             (
                 "elements in another order",
