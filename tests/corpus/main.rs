@@ -1,5 +1,5 @@
-//! The case corpus: every folder below `tests/corpus` that holds a `policy.yaml` is two tests, one for each
-//! semantics, run through the real binary. `tests/corpus/README.md` says what a case folder holds.
+//! The case corpus: every folder below `tests/corpus` that holds a `policy.yaml` is a test for each semantics and each
+//! view, run through the real binary. `tests/corpus/README.md` says what a case folder holds.
 //!
 //! `cargo test --test corpus documents/a17` runs the cases whose names contain that text.
 
@@ -8,7 +8,7 @@ mod krm_function;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Output, Stdio};
 use std::sync::Arc;
 
 use kyv::value::Value;
@@ -17,6 +17,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use similar::TextDiff;
 
 const SEMANTICS: [&str; 2] = ["documented", "kyverno"];
+const VIEWS: [&str; 2] = ["written", "admitted"];
 
 fn main() -> ExitCode {
     let mut trials = tests();
@@ -24,22 +25,36 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// A test for each case and each semantics.
+/// A test for each case, each semantics and each view.
 fn tests() -> Vec<Trial> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
     let mut cases = Vec::new();
     collect(&root, &mut cases);
     cases.sort();
     assert!(!cases.is_empty(), "no case folder below {}", root.display());
+    let mut parting = parting_cases(&root);
     let mut trials = Vec::new();
-    for case in cases {
-        let name = case.strip_prefix(&root).unwrap_or(&case).display().to_string();
+    for path in cases {
+        let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
+        let everywhere = parting.remove(&name);
         for semantics in SEMANTICS {
-            let case = case.clone();
-            trials.push(Trial::test(format!("{name} ({semantics})"), move || check(&case, semantics)));
+            let parts = everywhere | parting.remove(&format!("{name} ({semantics})"));
+            for view in VIEWS {
+                let case = Case { path: path.clone(), semantics, view };
+                let check = if parts && view == "admitted" { Case::check_parts } else { Case::check };
+                trials.push(Trial::test(format!("{name} ({semantics}, {view})"), move || check(&case)));
+            }
         }
     }
+    assert!(parting.is_empty(), "views-part.txt lists what is no case: {parting:?}");
     trials
+}
+
+/// What `views-part.txt` lists: `CASE`, or `CASE (SEMANTICS)` for one semantics.
+fn parting_cases(root: &Path) -> BTreeSet<String> {
+    let text = fs::read_to_string(root.join("views-part.txt")).expect("the list can be read");
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.map(|line| line.split_once(": ").expect("a name, a colon and the reason").0.to_owned()).collect()
 }
 
 /// The folders that hold a case.
@@ -53,81 +68,90 @@ fn collect(folder: &Path, cases: &mut Vec<PathBuf>) {
     }
 }
 
-/// A file of a case, that of the semantics before the common one.
-fn expectation(case: &Path, semantics: &str, stem: &str, extension: &str) -> Option<String> {
-    let own = case.join(format!("{stem}.{semantics}.{extension}"));
-    let common = case.join(format!("{stem}.{extension}"));
-    fs::read_to_string(own).or_else(|_| fs::read_to_string(common)).ok()
+/// A case folder under one semantics and one view.
+struct Case {
+    path: PathBuf,
+    semantics: &'static str,
+    view: &'static str,
 }
 
-/// The arguments for files of a case that need no word in its options.
-fn companions(case: &Path) -> impl Iterator<Item = &'static str> {
-    let known = [("--exceptions", "exceptions.yaml"), ("--old", "old.yaml")];
-    known.into_iter().filter(|(_, file)| case.join(file).exists()).flat_map(|(flag, file)| [flag, file])
-}
-
-/// The view of cases whose options name none: most show one construct on an object that no API server would accept.
-fn view(options: &str) -> &'static [&'static str] {
-    if options.contains("--view") { &[] } else { &["--view", "written"] }
-}
-
-fn check(case: &Path, semantics: &str) -> Result<(), Failed> {
-    let options = fs::read_to_string(case.join("options")).unwrap_or_default();
-    let output = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
-        .args(["mutate", "-p", "policy.yaml", "-f", "input.yaml", "--semantics", semantics])
-        .args(if case.join("targets.yaml").exists() { &["--targets", "targets.yaml"][..] } else { &[] })
-        .args(view(&options))
-        .args(options.lines().filter(|line| !line.is_empty()))
-        .args(companions(case))
-        .current_dir(case)
-        .env_clear()
-        .stdin(Stdio::null())
-        .output()?;
-    let stdout = String::from_utf8(output.stdout)?;
-    let stderr = String::from_utf8(output.stderr)?;
-    let errors = expectation(case, semantics, "error", "txt").unwrap_or_default();
-    let errors: Vec<&str> = errors.lines().filter(|line| !line.trim().is_empty()).collect();
-    let expected = expectation(case, semantics, "expected", "yaml").filter(|text| !text.trim().is_empty());
-    let mut faults = Vec::new();
-
-    let wanted_code = match (&expected, errors.is_empty()) {
-        (None, true) => return Err("the case expects nothing: neither expected.yaml nor error.txt".into()),
-        (None, false) => 2,
-        (Some(_), false) => 3,
-        (Some(_), true) => 0,
-    };
-    if output.status.code() != Some(wanted_code) {
-        faults.push(format!("exit code {:?}, expected {wanted_code}", output.status.code()));
+impl Case {
+    /// A file of the case: that of the view before that of the semantics before the common one.
+    fn expectation(&self, stem: &str, extension: &str) -> Option<String> {
+        let names = [format!("{stem}.{}", self.view), format!("{stem}.{}", self.semantics), stem.to_owned()];
+        names.iter().find_map(|name| fs::read_to_string(self.path.join(format!("{name}.{extension}"))).ok())
     }
-    for wanted in &errors {
-        if !stderr.contains(wanted) {
-            faults.push(format!("stderr does not name `{wanted}`"));
+
+    /// The lines of a file of the case that are not empty.
+    fn lines(&self, stem: &str) -> Vec<String> {
+        let text = self.expectation(stem, "txt").unwrap_or_default();
+        text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()
+    }
+
+    fn run(&self) -> Result<Output, Failed> {
+        let has = |file: &str| self.path.join(file).exists();
+        let files =
+            [("--targets", "targets.yaml"), ("--exceptions", "exceptions.yaml"), ("--old", "old.yaml")];
+        let files = files.into_iter().filter(|(_, file)| has(file));
+        let options = fs::read_to_string(self.path.join("options")).unwrap_or_default();
+        Ok(Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
+            .args(["mutate", "-p", "policy.yaml", "-f", "input.yaml"])
+            .args(["--semantics", self.semantics, "--view", self.view])
+            .args(files.flat_map(|(flag, file)| [flag, file]))
+            .args(options.lines().filter(|line| !line.is_empty()))
+            .current_dir(&self.path)
+            .env_clear()
+            .stdin(Stdio::null())
+            .output()?)
+    }
+
+    /// Checks that something is not as expected.
+    fn check_parts(&self) -> Result<(), Failed> {
+        match self.check() {
+            Ok(()) => Err("views-part.txt lists the case, but its expectations hold in both views".into()),
+            Err(_) => Ok(()),
         }
     }
-    for wanted in expectation(case, semantics, "stderr", "txt").unwrap_or_default().lines() {
-        if !stderr.contains(wanted) {
-            faults.push(format!("stderr does not say `{wanted}`"));
+
+    fn check(&self) -> Result<(), Failed> {
+        let output = self.run()?;
+        let stdout = String::from_utf8(output.stdout)?;
+        let stderr = String::from_utf8(output.stderr)?;
+        let errors = self.lines("error");
+        let expected = self.expectation("expected", "yaml").filter(|text| !text.trim().is_empty());
+        let mut faults = Vec::new();
+
+        let wanted_code = match (&expected, errors.is_empty()) {
+            (None, true) => {
+                return Err("the case expects nothing: neither expected.yaml nor error.txt".into());
+            }
+            (None, false) => 2,
+            (Some(_), false) => 3,
+            (Some(_), true) => 0,
+        };
+        if output.status.code() != Some(wanted_code) {
+            faults.push(format!("exit code {:?}, expected {wanted_code}", output.status.code()));
         }
+        for wanted in errors.iter().chain(&self.lines("stderr")) {
+            if !stderr.contains(wanted) {
+                faults.push(format!("stderr does not say `{wanted}`"));
+            }
+        }
+        match &expected {
+            Some(expected) => compare(&self.path, expected, &stdout, &mut faults)?,
+            _ if !stdout.is_empty() => faults.push(format!("stdout should be empty:\n{stdout}")),
+            _ => {}
+        }
+        let wanted: BTreeSet<String> = self.lines("divergences").into_iter().collect();
+        let announced = announced(&stderr);
+        if announced != wanted {
+            faults.push(format!("announced divergences {announced:?}, expected {wanted:?}"));
+        }
+        if faults.is_empty() {
+            return Ok(());
+        }
+        Err(format!("{}\n--- stderr\n{stderr}--- end of stderr", faults.join("\n")).into())
     }
-    match &expected {
-        Some(expected) => compare(case, expected, &stdout, &mut faults)?,
-        _ if !stdout.is_empty() => faults.push(format!("stdout should be empty:\n{stdout}")),
-        _ => {}
-    }
-    let wanted: BTreeSet<String> = expectation(case, semantics, "divergences", "txt")
-        .unwrap_or_default()
-        .lines()
-        .map(|line| line.trim().to_owned())
-        .filter(|line| !line.is_empty())
-        .collect();
-    let announced = announced(&stderr);
-    if announced != wanted {
-        faults.push(format!("announced divergences {announced:?}, expected {wanted:?}"));
-    }
-    if faults.is_empty() {
-        return Ok(());
-    }
-    Err(format!("{}\n--- stderr\n{stderr}--- end of stderr", faults.join("\n")).into())
 }
 
 /// The `KYV-Dnn` in a text.
