@@ -4,3 +4,4 @@ mod conformance;
 mod differential;
 mod order;
 mod test_command;
+mod views;

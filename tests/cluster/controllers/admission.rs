@@ -351,11 +351,13 @@ fn judge(case: &Case, object: &Prediction, did: &Answer) -> Result<Verdict, Stri
             if said != did && !as_it_is {
                 return Err(differing_paths(said, did));
             }
-            Ok(if matches!(expected, Some(Ok(expected)) if expected == did) {
-                Verdict::AsExpected
-            } else {
-                Verdict::ByDefaults
-            })
+            if matches!(expected, Some(Ok(expected)) if expected == did) {
+                return Ok(Verdict::AsExpected);
+            }
+            if case.is_for_admission {
+                return Err("it is not as expected.admitted.yaml says".to_owned());
+            }
+            Ok(Verdict::ByDefaults)
         }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Case {
     pub(crate) options: Vec<String>,
     /// What becomes of the objects; `None` where the policy is refused.
     pub(crate) expected: Option<Vec<Value>>,
+    /// Whether that is written for the objects with their defaults.
+    pub(crate) is_for_admission: bool,
     /// What the errors must name.
     pub(crate) errors: Vec<String>,
     /// The divergences that the run announces, `KYV-Dnn`.
@@ -49,7 +51,8 @@ impl Case {
     fn read(name: String, folder: &Path) -> Self {
         let text = |file: &str| fs::read_to_string(folder.join(file)).ok();
         let own = |stem: &str, extension: &str| {
-            text(&format!("{stem}.kyverno.{extension}")).or_else(|| text(&format!("{stem}.{extension}")))
+            let names = [format!("{stem}.admitted"), format!("{stem}.kyverno"), stem.to_owned()];
+            names.iter().find_map(|name| text(&format!("{name}.{extension}")))
         };
         let lines = |text: Option<String>| -> Vec<String> {
             let text = text.unwrap_or_default();
@@ -66,6 +69,7 @@ impl Case {
             options: lines(text("options")),
             expected: expected.map(|text| items(&documents("expected.yaml", &text))),
             errors: lines(own("error", "txt")),
+            is_for_admission: folder.join("expected.admitted.yaml").exists(),
             announced: lines(own("divergences", "txt")).into_iter().collect(),
             folder: folder.to_owned(),
             name,
