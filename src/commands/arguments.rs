@@ -73,9 +73,9 @@ struct InputArguments {
     /// Look into the directories below those given with -f, too.
     #[arg(short = 'R', long, requires = "filename")]
     recursive: bool,
-    /// Objects: a directory with a kustomization, built by kubectl or kustomize.
-    #[arg(short, long, value_name = "DIR", conflicts_with_all = ["filename", "recursive"])]
-    kustomize: Option<PathBuf>,
+    /// Objects: directories with kustomizations, built by kubectl or kustomize.
+    #[arg(short, long, value_name = "DIR", value_delimiter = ',', conflicts_with_all = ["filename", "recursive"])]
+    kustomize: Vec<PathBuf>,
     /// The namespace of live objects, and that in which manifests without one are evaluated; it is never
     /// written out. By default that of the context where a cluster is asked (live objects, --live), as with
     /// kubectl apply, else default.
@@ -345,7 +345,7 @@ impl From<RunArguments> for RunOptions {
             policies: input.policy,
             manifests: input.filename,
             recursive: input.recursive,
-            kustomization: input.kustomize,
+            kustomizations: input.kustomize,
             targets: input.targets,
             namespace: input.namespace,
             values: request.values.values,

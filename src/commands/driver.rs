@@ -102,8 +102,8 @@ impl<'a> Presentation<'a> {
         let totals = RunTotals { tally: &summary.tally, gaps: reporter.gaps(), is_live: session.is_live() };
         writer.finish(&totals, &mut spool)?;
         spool.print_pending()?;
-        if let Some(note) = self.selection.and_then(|selection| selection.unmatched(&summary.tally)) {
-            reporter.omission(&note);
+        if let Some(error) = self.selection.and_then(|selection| selection.unmatched(&summary.tally)) {
+            reporter.error(Exit::Input, &error);
         }
         summary.close(&session.context(), self.closing, self.summary, reporter);
         spool.print_all()

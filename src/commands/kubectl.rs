@@ -3,7 +3,7 @@
 use clap::{ArgAction, Command};
 
 /// Arguments with one value, the last of which wins: a script may add to what an alias says.
-const LAST_WINS: [&str; 22] = [
+const LAST_WINS: [&str; 21] = [
     "all_namespaces",
     "as_uid",
     "as_user",
@@ -16,7 +16,6 @@ const LAST_WINS: [&str; 22] = [
     "field_selector",
     "insecure_skip_tls_verify",
     "kubeconfig",
-    "kustomize",
     "namespace",
     "output",
     "recursive",

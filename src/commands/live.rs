@@ -1,6 +1,5 @@
 //! Runs on live objects.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::vec;
 
@@ -193,19 +192,7 @@ fn object_arguments(options: &RunOptions, reporter: &mut Reporter) -> Option<Obj
         fields: filled(&options.cluster.field_selector),
         types: Vec::new(),
     };
-    if let Some(path) = options.cluster.resources.iter().find(|argument| is_file(argument)) {
-        reporter.error(Exit::Input, format_args!("{path} is a file: manifests are given with -f"));
-        return None;
-    }
     arguments.parse(&options.cluster.resources).map_err(|error| reporter.error(Exit::Input, &error)).ok()
-}
-
-/// Whether an argument is a file that was named without `-f`.
-fn is_file(argument: &str) -> bool {
-    let path = Path::new(argument);
-    let manifest =
-        path.extension().is_some_and(|end| ["json", "yaml", "yml"].iter().any(|known| end == *known));
-    (manifest || argument.ends_with('/')) && path.exists()
 }
 
 /// The selections of the named kinds. Kinds that the cluster does not serve are reported.

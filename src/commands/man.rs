@@ -75,11 +75,13 @@ fn shown(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
     command.get_subcommands().filter(|inner| !inner.is_hide_set())
 }
 
-/// A line for each page: the words that ask for it; the program's own is an empty line.
+/// A line for each page of a command: the words that `man` needs for it.
 fn list(command: &clap::Command, names: &mut String) {
     let words = command.get_bin_name().and_then(|name| name.split_once(' ')).map_or("", |(_, words)| words);
-    names.push_str(words);
-    names.push('\n');
+    if !words.is_empty() {
+        names.push_str(words);
+        names.push('\n');
+    }
     for inner in shown(command) {
         list(inner, names);
     }

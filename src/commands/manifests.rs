@@ -38,8 +38,8 @@ pub(super) fn manifests(
     let walk = if options.recursive { Walk::Deep } else { Walk::Flat };
     let mut errors: Vec<SourceError> =
         options.manifests.iter().filter_map(|path| manifests.add(path, walk).err()).collect();
-    if let Some(folder) = &options.kustomization {
-        let programs = Kustomize { kubectl: std::env::var_os("KUBECTL_PATH") };
+    let programs = Kustomize { kubectl: std::env::var_os("KUBECTL_PATH") };
+    for folder in &options.kustomizations {
         match kustomize(folder, &programs, &limits) {
             Ok(text) => manifests.add_text(text),
             Err(error) => errors.push(error),

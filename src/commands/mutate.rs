@@ -58,8 +58,8 @@ pub(super) struct Arguments {
     /// be read, and what may be wrong for want of an answer of the cluster.
     #[arg(long, requires = "in_place", help_heading = "Output")]
     keep_going: bool,
-    /// With -i: write nothing, and end with exit code 1 if anything would change.
-    #[arg(long, requires = "in_place", help_heading = "Output")]
+    /// Write nothing, name the files given with -f that would change, and exit with 1 if there are any.
+    #[arg(long, requires = "filename", conflicts_with_all = ["output", "kustomize", "objects"], help_heading = "Output")]
     check: bool,
     /// Send each changed object through the API server's own validation and webhooks, as a dry run that
     /// stores nothing: what it refuses is told and ends in exit code 3. What is printed stays what the policies
@@ -110,11 +110,13 @@ static FORMATS: &[FormatChoice<FormatOptions>] = &[
 pub(super) fn run(arguments: Arguments) -> Exit {
     let Arguments { inputs, output, in_place, keep_going, check, server_dry_run, canonical, style } =
         arguments;
+    let in_place = in_place || check;
     let options = &RunOptions::from(inputs);
     let layout = if canonical { Layout::Canonical } else { Layout::Kept };
     on_threads(options, |reporter| {
         if in_place && options.manifests.iter().any(|path| path.as_os_str() == "-") {
-            return reporter.error(Exit::Input, "-i edits files, and standard input (-) is none");
+            return reporter
+                .error(Exit::Input, "-i and --check are for files, and standard input (-) is none");
         }
         if server_dry_run && !options.uses_cluster_state() {
             return reporter.error(Exit::Input, NO_CLUSTER);

@@ -1,6 +1,6 @@
 //! What a run works on and how: commands make it of their arguments, functions and plugins of their configuration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
@@ -24,7 +24,7 @@ pub(super) struct RunOptions {
     /// Whether the directories below those in `manifests` are read, too.
     pub(super) recursive: bool,
     /// A directory with a kustomization, built to get the objects.
-    pub(super) kustomization: Option<PathBuf>,
+    pub(super) kustomizations: Vec<PathBuf>,
     /// Objects that only rules with targets may change.
     pub(super) targets: Vec<PathBuf>,
     /// The namespace of live objects, and of manifests that name none.
@@ -96,6 +96,8 @@ pub(super) struct ClusterOptions {
 /// Options that contradict each other.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OptionsError {
+    #[error("{0} is not a kind of objects but a path: read manifests with -f {0}")]
+    Path(String),
     #[error(
         "no objects are given: manifests come from -f or -k, objects of the cluster that the kubeconfig names from TYPE \
          [NAME], or from -A, -n, -l or --field-selector for all kinds that the policies can match"
@@ -122,7 +124,9 @@ impl RunOptions {
     pub(super) fn contradiction(&self) -> Option<OptionsError> {
         let cluster = &self.cluster;
         let subject = cluster.check_rights.as_ref();
+        let path = cluster.resources.iter().find(|argument| is_path(argument));
         let contradictions = [
+            (path.is_some(), OptionsError::Path(path.cloned().unwrap_or_default())),
             (!self.names_objects(), OptionsError::NoObjects),
             (cluster.all_namespaces && !self.is_live(), OptionsError::AllNamespacesOfManifests),
             (self.stdin_count() > 1, OptionsError::StdinTwice),
@@ -169,7 +173,7 @@ impl RunOptions {
     }
 
     pub(super) const fn is_live(&self) -> bool {
-        self.manifests.is_empty() && self.kustomization.is_none()
+        self.manifests.is_empty() && self.kustomizations.is_empty()
     }
 
     /// Whether any objects are named, in manifests or on a cluster.
@@ -223,4 +227,12 @@ impl ClusterOptions {
             || connection.token.is_some()
             || connection.impersonation.user.is_some()
     }
+}
+
+/// Whether the name of a live object is a path that was meant for `-f`.
+fn is_path(argument: &str) -> bool {
+    let path = Path::new(argument);
+    let has_ending =
+        path.extension().is_some_and(|end| ["json", "yaml", "yml"].iter().any(|known| end == *known));
+    (has_ending || argument.ends_with('/')) && path.exists()
 }

@@ -29,7 +29,7 @@ pub(super) fn policy_notes(loaded: &LoadedPolicies, reporter: &mut Reporter) -> 
                 (NoteKind::Other, format!("{by} stands in for the policy {name} of the cluster"))
             }
             PolicyNote::Twice { origin, first, name } => {
-                let text = format!("{origin}: a policy {name} stands in {first}, too; both are evaluated");
+                let text = format!("{origin}: policy {name} is also defined in {first}; both are evaluated");
                 (NoteKind::Other, text)
             }
         });

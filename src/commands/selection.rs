@@ -63,10 +63,10 @@ impl Selection {
         }
     }
 
-    /// A note on patterns for objects that none fits.
+    /// The error for patterns that fit no object.
     pub(super) fn unmatched(&self, tally: &Totals) -> Option<String> {
         (!self.objects.is_empty() && tally.objects == 0)
-            .then(|| format!("no object is called {}", self.objects.join(" or ")))
+            .then(|| format!("--object {}: no object has this name", self.objects.join(", ")))
     }
 
     fn has_object(&self, object: Option<&ObjectRef>) -> bool {

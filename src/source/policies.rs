@@ -1,6 +1,8 @@
 //! Loading policies from files, folders, globs, standard input and clusters.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -90,6 +92,8 @@ pub struct PolicyLoader {
     refused: Refused,
     /// The origin of each policy, by kind and name.
     seen: IndexMap<String, String>,
+    /// The files that were read. A file that several arguments name is read once.
+    files_read: BTreeSet<PathBuf>,
     /// The number of documents that are no policies, and of files with such.
     documents: usize,
     files: usize,
@@ -108,6 +112,14 @@ impl PolicyLoader {
             Ok(locations) => locations,
             Err(error) => return self.refused.errors.push(error),
         };
+        let is_new = |location: &Location| match location {
+            Location::File { path, .. } => match fs::canonicalize(path) {
+                Ok(path) => self.files_read.insert(path),
+                Err(_) => true,
+            },
+            Location::Stdin => true,
+        };
+        let locations: Vec<Location> = locations.into_iter().filter(is_new).collect();
         let (dialect, limits) = (self.dialect, self.limits);
         let read = |location: &Location| found_in(read_documents(location, &limits), dialect);
         let found: Vec<_> = locations.par_iter().map(read).collect();
@@ -288,8 +300,6 @@ pub(super) fn full_name(object: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use crate::semantics::Semantics;
 
     use super::*;
@@ -361,6 +371,12 @@ spec:
         let notes = load(&[("a.yaml", &text)], &["a.yaml"]).unwrap().notes;
         assert!(matches!(&notes[0], PolicyNote::Planned { name, .. } if name == "m"), "{notes:?}");
         assert!(matches!(&notes[1], PolicyNote::Other { name, .. } if name == "ns/e"), "{notes:?}");
+    }
+
+    #[test]
+    fn a_file_of_several_arguments_is_read_once() {
+        let loaded = load(&[("d/a.yaml", POLICY)], &["d", "d/a.yaml", "d/../d/a.yaml"]).unwrap();
+        assert_eq!((loaded.policies.len(), loaded.notes), (1, Vec::new()));
     }
 
     #[test]

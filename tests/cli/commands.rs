@@ -90,6 +90,10 @@ fn globs_and_repeated_arguments_keep_their_order() {
         "note: 1 rule selected no object: label/add\n",
     ]);
     folder.run(&["mutate", "-p", "p", "-f", "x*.yaml"]).is(2, "", &["x*.yaml: no file matches this glob"]);
+    let twice = folder.run(&["mutate", "-p", "p", "-p", "p/one.yaml", "-f", "a.yaml"]);
+    twice.is(0, "a: 1\n", &["note: 1 rule selected no object: label/add\n"]);
+    assert!(!twice.stderr.contains("also defined"), "{}", twice.stderr);
+    folder.run(&["diff", "-p", "p/one.yaml", "p/"]).is(2, "", &["p/ is not a kind of objects but a path"]);
     folder.run(&["mutate", "-p", "q*", "-f", "a.yaml"]).is(2, "", &["q*: no file matches this glob"]);
 }
 
@@ -228,7 +232,7 @@ fn in_place_rewrites_files() {
     ]);
     let before = fs::metadata(folder.path().join("in/b.yaml")).unwrap().modified().unwrap();
     let run = || folder.run(&["mutate", "-p", "policy.yaml", "-f", "in", "-i"]);
-    let check = || folder.run(&["mutate", "-p", "policy.yaml", "-f", "in", "-i", "--check"]);
+    let check = || folder.run(&["mutate", "-p", "policy.yaml", "-f", "in", "--check"]);
     check().is(1, "", &["in/a.yaml: 1 object would change\n"]);
     assert_eq!(folder.read("in/a.yaml"), format!("# lead\n---\n{MAP}---\n{SERVICE}"));
     run().is(0, "", &["in/a.yaml: 1 object changed\n", "3 objects, 1 changed by 1 rule\n"]);
@@ -317,7 +321,7 @@ fn in_place_refuses_other_inputs_than_files() {
     let run = |arguments: &[&str]| {
         folder.run_with(&[&["mutate", "-i", "-p", "policy.yaml"], arguments].concat(), MAP)
     };
-    run(&["-f", "-"]).is(2, "", &["-i edits files"]);
+    run(&["-f", "-"]).is(2, "", &["-i and --check are for files"]);
     run(&["-k", "."]).is(2, "", &["cannot be used with"]);
     run(&["-f", "policy.yaml", "-o", "json"]).is(2, "", &["cannot be used with"]);
     folder.run(&["mutate", "-p", "policy.yaml", "-f", "policy.yaml", "--keep-going"]).is(
@@ -488,7 +492,7 @@ fn value_arguments_are_validated() {
 #[test]
 fn kustomizations_are_built_with_kubectl_from_path() {
     use std::os::unix::fs::PermissionsExt as _;
-    let folder = Folder::new(&[("policy.yaml", LABEL), ("overlay/kustomization.yaml", "")]);
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("overlay/kustomization.yaml", ""), ("other/a", "")]);
     let program = |name: &str, script: &str| {
         let path = folder.path().join(name);
         write(&path, &format!("#!/bin/sh\n{script}"));
@@ -497,16 +501,17 @@ fn kustomizations_are_built_with_kubectl_from_path() {
     };
     let print = format!("echo built \"$@\" >&2\nprintf '%s' '{MAP}'\n");
     let run = |path: &str, kubectl: Option<&Path>| {
-        let mut command = folder.command(&["mutate", "-p", "policy.yaml", "-k", "overlay"]);
+        let mut command = folder.command(&["mutate", "-p", "policy.yaml", "-k", "overlay", "-k", "other"]);
         command.env("PATH", folder.path().join(path));
         command.envs(kubectl.map(|kubectl| ("KUBECTL_PATH", kubectl)));
         end(command, "")
     };
     run("nothing", None).is(2, "", &["error: overlay: a kustomization needs", "kubectl, kustomize"]);
     program("one/kustomize", &print);
-    run("one", None).is(0, LABELLED, &["built build ./overlay"]);
+    let both = format!("{LABELLED}---\n{LABELLED}");
+    run("one", None).is(0, &both, &["built build ./overlay", "built build ./other"]);
     program("two/kubectl", &print);
-    run("two", None).is(0, LABELLED, &["built kustomize ./overlay"]);
+    run("two", None).is(0, &both, &["built kustomize ./overlay", "built kustomize ./other"]);
     let failing = program("three/kubectl", "echo reason >&2; exit 5\n");
     run("two", Some(&failing)).is(2, "", &["reason", "three/kubectl kustomize` failed: exit status: 5"]);
 }

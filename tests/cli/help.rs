@@ -23,10 +23,10 @@ fn every_command_has_a_man_page() {
     let folder = Folder::new(&[]);
     let listed = folder.run(&["man", "--list"]);
     let pages: Vec<Vec<&str>> = listed.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
-    for page in [&[][..], &["diff"], &["jp", "query"], &["man"]] {
+    for page in [&["diff"][..], &["jp", "query"], &["man"]] {
         assert!(pages.iter().any(|words| words == page), "{page:?} in {pages:?}");
     }
-    for words in pages {
+    for words in pages.into_iter().chain([Vec::new()]) {
         let ended = folder.run(&[&["man"], &*words].concat());
         assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
         let name = [&["kubectl-kyv"], &*words].concat().join("\\-");
