@@ -14,6 +14,7 @@ mod quantity_text;
 mod restore;
 mod setters;
 mod time;
+mod token_volume;
 mod types;
 
 use std::fmt;
@@ -30,6 +31,8 @@ use types::TypeId;
 #[derive(Clone, Debug, Default)]
 pub struct Admission {
     custom: Arc<CustomTypes>,
+    /// Whether Pods get the volume with the token of their service account.
+    service_account_token: bool,
 }
 
 /// The state of an object that policies see.
@@ -86,7 +89,14 @@ impl Admission {
     pub fn with_crds<'a>(definitions: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut custom = CustomTypes::default();
         definitions.into_iter().for_each(|definition| custom.add(definition));
-        Self { custom: Arc::new(custom) }
+        Self { custom: Arc::new(custom), service_account_token: false }
+    }
+
+    /// Also adds the volume with the token of the service account to Pods, and its mounts, as if each service account
+    /// mounted its token. The volume is named `kube-api-access-xxxxx`; an API server has random characters there.
+    #[must_use]
+    pub fn with_service_account_token(self, service_account_token: bool) -> Self {
+        Self { service_account_token, ..self }
     }
 
     /// The object of a CREATE request as admission webhooks get it.
@@ -96,7 +106,7 @@ impl Admission {
     /// Kinds without a table, and objects that the API server cannot decode.
     pub fn view(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, NotAdmitted> {
         let mut view = self.decoded(object, kind)?;
-        plugins::apply(kind, &mut view);
+        plugins::apply(kind, &mut view, self.service_account_token);
         Ok(view)
     }
 

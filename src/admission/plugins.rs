@@ -1,8 +1,7 @@
 //! What the API server changes after decoding and before admission webhooks: fields that only the server sets, and its
 //! own admission plugins, those that are on by default.
 //!
-//! Left out, because they depend on the cluster or on chance: names from `generateName`, the volume with the token of the
-//! service account, priority classes other than those of the system, `LimitRange`, and default classes of storage and
+//! Left out, because they depend on the cluster or on chance: names from `generateName`, priority classes other than those of the system, `LimitRange`, and default classes of storage and
 //! ingress.
 
 use std::collections::BTreeSet;
@@ -11,17 +10,18 @@ use crate::resources::{KindScope, builtin_scope};
 use crate::value::{GroupVersionKind, Value};
 
 use super::fields::{field_mut, items, set, set_number, set_object, set_text, text_of, unset};
+use super::token_volume;
 
 /// Fields of the metadata that a client cannot set.
 const SYSTEM_FIELDS: [&str; 5] =
     ["creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "selfLink", "uid"];
 
-/// Applies the plugins to a decoded object.
-pub(super) fn apply(kind: &GroupVersionKind, object: &mut Value) {
+/// Applies the plugins to a decoded object; `service_account_token` adds the volume with the token to Pods.
+pub(super) fn apply(kind: &GroupVersionKind, object: &mut Value, service_account_token: bool) {
     wipe(kind, object);
     dedup_owners(object);
     match (&*kind.group, &*kind.kind) {
-        ("", "Pod") => pod(object),
+        ("", "Pod") => pod(object, service_account_token),
         ("", "Node") => taint(object),
         ("", "PersistentVolume") => add_finalizer(object, "kubernetes.io/pv-protection"),
         ("", "PersistentVolumeClaim") => add_finalizer(object, "kubernetes.io/pvc-protection"),
@@ -91,13 +91,16 @@ fn taint(node: &mut Value) {
     }
 }
 
-fn pod(pod: &mut Value) {
+fn pod(pod: &mut Value, service_account_token: bool) {
     let is_mirror = pod.path(&["metadata", "annotations", "kubernetes.io/config.mirror"]).is_some();
     let Some(spec) = field_mut(pod, "spec") else { return };
     if !is_mirror {
         set_text(spec, "serviceAccountName", "default");
         let account = text_of(spec, "serviceAccountName").to_owned();
         set_text(spec, "serviceAccount", &account);
+        if service_account_token {
+            token_volume::add(spec);
+        }
     }
     let priority = match text_of(spec, "priorityClassName") {
         "" => Some(0),

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::value::{Map, Value, aligned};
 
+use super::fields::field_mut;
+use super::token_volume;
+
 /// How often values that admission would set otherwise are written out, until the objects are equal.
 const MAX_ROUNDS: usize = 4;
 
@@ -133,20 +136,33 @@ fn common_members(old: &Value, new: &Value) -> usize {
     was.iter().filter(|(key, value)| is.get(key) == Some(value)).count()
 }
 
-/// Whether two views are equal. The order of tolerations has no meaning: admission appends its own.
+/// Whether two views are equal. The order of tolerations has no meaning: admission appends its own. The volume with the
+/// token of the service account is never written, and so stays out of the comparison.
 fn is_same(view: &Value, goal: &Value) -> bool {
     if view == goal {
         return true;
     }
+    let [view, goal] = [view, goal].map(without_token_volume);
+    if view == goal {
+        return true;
+    }
     const TOLERATIONS: [&str; 2] = ["spec", "tolerations"];
-    let lists = [view, goal].map(|object| object.path(&TOLERATIONS).and_then(Value::as_array));
+    let lists = [&view, &goal].map(|object| object.path(&TOLERATIONS).and_then(Value::as_array));
     let [Some(of_view), Some(of_goal)] = lists else { return false };
     let is_set = of_view.len() == of_goal.len() && of_view.iter().all(|element| of_goal.contains(element));
     if !is_set {
         return false;
     }
-    let [view, goal] = [view, goal].map(without_tolerations);
+    let [view, goal] = [&view, &goal].map(without_tolerations);
     view == goal
+}
+
+fn without_token_volume(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(spec) = field_mut(&mut object, "spec") {
+        token_volume::remove(spec);
+    }
+    object
 }
 
 fn without_tolerations(object: &Value) -> Value {

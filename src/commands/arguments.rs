@@ -167,6 +167,10 @@ pub(super) struct DialectArguments {
     /// The state of manifests that policies see; live objects are admitted already.
     #[arg(long, value_name = "NAME", value_parser = choice_parser(&VIEWS), default_value = "admitted")]
     pub(super) view: View,
+    /// In the admitted view, Pods also have the volume with the token of their service account, as if each service
+    /// account mounted its token. Its name ends in xxxxx, where an API server has random characters.
+    #[arg(long)]
+    pub(super) service_account_token: bool,
 }
 
 impl DialectArguments {
@@ -360,6 +364,7 @@ impl From<RunArguments> for RunOptions {
             on_policy_update: request.on_policy_update,
             dialect: arguments.dialect.dialect(),
             view: arguments.dialect.view,
+            service_account_token: arguments.dialect.service_account_token,
             strict: arguments.strict,
             quiet: arguments.quiet,
             check_idempotent: arguments.check_idempotent,

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use crate::admission::View;
+use crate::admission::{Admission, View};
 use crate::engine::{self, DottedName, InputNames, Settings};
 use crate::policy::Operation;
 use crate::semantics::Dialect;
+use crate::source::CustomKind;
 use crate::source::cluster::{Connection, Subject};
 use crate::value::Value;
 use crate::yaml::Limits;
@@ -50,6 +51,8 @@ pub(super) struct RunOptions {
     pub(super) dialect: Dialect,
     /// The state in which policies see manifests.
     pub(super) view: View,
+    /// Whether Pods of the admitted view have the volume with the token of their service account.
+    pub(super) service_account_token: bool,
     /// Whether omissions are errors.
     pub(super) strict: bool,
     /// Whether notes and the summary are left out.
@@ -120,6 +123,12 @@ pub(super) enum OptionsError {
 }
 
 impl RunOptions {
+    /// The admission of the view, with the schemas of custom resources; `None` where objects are seen as written.
+    pub(super) fn admission(&self, kinds: &[CustomKind]) -> Option<Admission> {
+        let admission = self.view.admission(kinds.iter().map(|kind| &kind.definition))?;
+        Some(admission.with_service_account_token(self.service_account_token))
+    }
+
     /// The first contradiction of the options, if there is one.
     pub(super) fn contradiction(&self) -> Option<OptionsError> {
         let cluster = &self.cluster;

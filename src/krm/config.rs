@@ -37,6 +37,8 @@ pub struct FunctionConfig {
     pub legacy: LegacyMode,
     /// Whether policies see objects as they are written; else as admission webhooks get them.
     pub as_written: bool,
+    /// Whether Pods have the volume with the token of their service account.
+    pub service_account_token: bool,
     /// What a rule that cannot be evaluated does.
     pub on_error: OnError,
     /// The severity of changes, in [`Mode::Validate`].
@@ -201,6 +203,7 @@ impl<'v> Reader<'v> {
             semantics: self.word("semantics", &[("kyverno", Semantics::Kyverno)]),
             legacy: self.word("legacy", &LegacyMode::ALL),
             as_written: self.word("view", &[("written", true)]),
+            service_account_token: self.flag("serviceAccountToken", false),
             on_error: self.word("onError", &[("warn", OnError::Warn)]),
             severity: self.word("severity", &SEVERITIES),
             strict: self.flag("strict", false),
@@ -354,14 +357,14 @@ mod tests {
         let typed = read(
             r#"{"apiVersion":"kyv.dev/v1alpha1","kind":"Kyv","spec":{"policies":["a.yaml","b"],
             "onError":"warn","semantics":"kyverno","legacy":"native","policiesFromItems":true,"operation":"UPDATE",
-            "view":"written","crds":["c.yaml"],"strict":true,"quiet":true,"checkIdempotent":false,
+            "view":"written","serviceAccountToken":true,"crds":["c.yaml"],"strict":true,"quiet":true,"checkIdempotent":false,
             "limits":{"steps":5}}}"#,
         )
         .unwrap();
         let strings = read(
             r#"{"apiVersion":"v1","kind":"ConfigMap","data":{"policies":"a.yaml\n b\n","onError":"warn",
             "semantics":"kyverno","legacy":"native","policiesFromItems":"true","operation":"UPDATE","view":"written",
-            "crds":"c.yaml","strict":"true","quiet":"true","checkIdempotent":"false","limits":"steps = 5\n"}}"#,
+            "serviceAccountToken":"true","crds":"c.yaml","strict":"true","quiet":"true","checkIdempotent":"false","limits":"steps = 5\n"}}"#,
         )
         .unwrap();
         for config in [typed, strings] {
@@ -372,6 +375,7 @@ mod tests {
             assert!(config.policies_from_items);
             assert_eq!(config.operation, Some(Operation::Update));
             assert_eq!(config.crds, [PolicyInput::Path("c.yaml".into())]);
+            assert!(config.service_account_token);
             assert!(config.as_written && config.strict && config.quiet && !config.check_idempotent);
             let limits: Vec<_> = config.limits.iter().map(|limit| (&*limit.name, limit.value)).collect();
             assert_eq!(limits, [("steps", 5)]);

@@ -1,7 +1,7 @@
 //! The fields of a `Kyv`, which `krm-function/crd.yaml` describes.
 
 /// The fields of `spec`; of a ConfigMap's `data`, too.
-pub(super) const FIELDS: [&str; 19] = [
+pub(super) const FIELDS: [&str; 20] = [
     "mode",
     "policies",
     "policiesFromItems",
@@ -15,6 +15,7 @@ pub(super) const FIELDS: [&str; 19] = [
     "semantics",
     "legacy",
     "view",
+    "serviceAccountToken",
     "onError",
     "severity",
     "strict",

@@ -524,6 +524,7 @@ fn options(
         crds: arguments.crds.clone(),
         dialect: arguments.dialect.dialect(),
         view: arguments.dialect.view,
+        service_account_token: arguments.dialect.service_account_token,
         input_limits,
         evaluation_limits,
         strict: arguments.strict || parameters.strict,

@@ -58,6 +58,7 @@ impl Function {
             evaluation_limits,
             dialect: Dialect { semantics: config.semantics, legacy: config.legacy },
             view: if config.as_written { View::Written } else { View::Admitted },
+            service_account_token: config.service_account_token,
             operation: config.operation,
             ..RunOptions::default()
         };
@@ -77,7 +78,7 @@ impl Function {
         let user = collect(user.transpose(), &mut errors);
         let kinds = custom_kinds_of(input, &config, input_limits, &mut errors);
         let schemas = collect(schemas(&kinds), &mut errors);
-        let admission = options.view.admission(kinds.iter().map(|kind| &kind.definition));
+        let admission = options.admission(&kinds);
         let mut loader =
             ContextObjectLoader::new("default", &kinds, input_limits).admitted(admission.as_ref());
         context_from(input, &config, &mut loader);

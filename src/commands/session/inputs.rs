@@ -46,7 +46,7 @@ impl LoadedInputs {
         let kinds = reporter.loaded(custom_kinds(&options.crds, &limits));
         let old = reporter.loaded(OldObjects::load(&options.old, namespace, &limits));
         let known = kinds.as_deref().unwrap_or_default();
-        let admission = options.view.admission(known.iter().map(|kind| &kind.definition));
+        let admission = options.admission(known);
         let mut loader = ContextObjectLoader::new(namespace, known, limits).admitted(admission.as_ref());
         options.context_from.iter().for_each(|path| loader.path(path));
         options.images.iter().for_each(|path| loader.images(path));

@@ -128,7 +128,7 @@ impl Session {
         notes.extend(values.notes.drain(..).map(omission));
         values.values.set.extend(options.set.iter().cloned());
         let settings = Settings {
-            admission: options.view.admission(kinds.iter().map(|kind| &kind.definition)),
+            admission: options.admission(&kinds),
             schemas,
             values: values.values,
             user,

@@ -134,6 +134,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     let options = RunOptions {
         dialect: arguments.dialect.dialect(),
         view: arguments.dialect.view,
+        service_account_token: arguments.dialect.service_account_token,
         // `--strict` is about rows: a note about a suite does not make it fail.
         strict: false,
         quiet: arguments.quiet,
@@ -150,7 +151,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
             options: &options,
             kinds: &kinds,
             schemas,
-            admission: options.view.admission(kinds.iter().map(|kind| &kind.definition)),
+            admission: options.admission(&kinds),
             selector: &arguments.test_case_selector,
         };
         let mut results = runner.run(&files);

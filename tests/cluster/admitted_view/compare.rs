@@ -108,8 +108,8 @@ pub(crate) fn compare(admission: &Admission, manifest: &Value, recording: &Recor
     }
 }
 
-/// Removes what no manifest decides: the record of managers, the namespace of the request, and the volume with the
-/// token of the service account, whose name is random.
+/// Removes what no manifest decides: the record of managers, the namespace of the request, and the random end of the
+/// name of the volume with the token of the service account.
 fn without_what_varies(manifest: &Value, view: &mut Value, server: &mut Value, is_created: bool) {
     let has_namespace = view.path(&["metadata", "namespace"]).is_some();
     for object in [view, &mut *server] {
@@ -128,7 +128,7 @@ fn without_what_varies(manifest: &Value, view: &mut Value, server: &mut Value, i
         }
     }
     if manifest.get("kind").and_then(Value::as_str) == Some("Pod") {
-        remove_token_volume(manifest, server);
+        rename_token_volume(manifest, server);
     }
 }
 
@@ -136,29 +136,29 @@ fn member_mut<'v>(value: &'v mut Value, path: &[&str]) -> Option<&'v mut Value> 
     path.iter().try_fold(value, |node, key| node.as_object_mut()?.get_mut(key))
 }
 
-fn remove_token_volume(manifest: &Value, pod: &mut Value) {
-    const PREFIX: &str = "kube-api-access-";
-    let names = |pod: &Value, list: &str| -> Vec<String> {
-        let volumes = pod.path(&["spec", list]).and_then(Value::as_array).unwrap_or_default();
+/// Gives the volume that the server added the name that it has in the view.
+fn rename_token_volume(manifest: &Value, pod: &mut Value) {
+    let volumes = |pod: &Value| -> Vec<String> {
+        let volumes = pod.path(&["spec", "volumes"]).and_then(Value::as_array).unwrap_or_default();
         let names = volumes.iter().filter_map(|volume| volume.get("name")?.as_str().map(str::to_owned));
-        names.filter(|name| name.starts_with(PREFIX)).collect()
+        names.filter(|name| name.starts_with("kube-api-access-")).collect()
     };
-    let written = names(manifest, "volumes");
-    let Some(added) = names(pod, "volumes").into_iter().find(|name| !written.contains(name)) else { return };
+    let written = volumes(manifest);
+    let Some(added) = volumes(pod).into_iter().find(|name| !written.contains(name)) else { return };
     let Some(spec) = member_mut(pod, &["spec"]) else { return };
-    remove_named(spec, "volumes", &added);
+    rename(spec, "volumes", &added);
     for list in ["containers", "initContainers"] {
         for container in member_mut(spec, &[list]).and_then(Value::as_array_mut).into_iter().flatten() {
-            remove_named(container, "volumeMounts", &added);
+            rename(container, "volumeMounts", &added);
         }
     }
 }
 
-fn remove_named(owner: &mut Value, list: &str, name: &str) {
-    let Some(items) = member_mut(owner, &[list]).and_then(Value::as_array_mut) else { return };
-    items.retain(|item| item.get("name").and_then(Value::as_str) != Some(name));
-    if items.is_empty() {
-        owner.remove(list);
+fn rename(owner: &mut Value, list: &str, name: &str) {
+    for item in member_mut(owner, &[list]).and_then(Value::as_array_mut).into_iter().flatten() {
+        if item.get("name").and_then(Value::as_str) == Some(name) {
+            item.insert("name", Value::from("kube-api-access-xxxxx"));
+        }
     }
 }
 

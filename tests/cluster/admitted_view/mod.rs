@@ -93,7 +93,7 @@ impl Comparison {
     fn start(server: &ApiServer) -> Self {
         Self {
             recorder: AdmissionRecorder::start(server),
-            admission: Admission::default(),
+            admission: Admission::default().with_service_account_token(true),
             equal: 0,
             both_refuse: 0,
             no_table: BTreeMap::new(),
