@@ -23,7 +23,7 @@ pub(super) fn apply(id: TypeId, value: &mut Value) {
 }
 
 fn apply_fields(shape: &Struct, value: &mut Value) {
-    for field in &shape.fields {
+    for field in shape.changing() {
         if let Some(default) = &field.default
             && is_unset(field, value)
         {

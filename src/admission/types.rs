@@ -63,6 +63,7 @@ pub(super) struct Struct {
     pub(super) fields: Vec<Field>,
     /// The indexes of the fields that JSON always has.
     pub(super) required: u64,
+    changing: OnceLock<Vec<usize>>,
 }
 
 /// A field of a struct.
@@ -191,7 +192,7 @@ impl Named {
                 }
                 let required = fields.iter().enumerate().filter(|(_, field)| field.empty.is_some());
                 let required = required.fold(0, |set, (index, _)| set | 1 << index);
-                Shape::Struct(Struct { fields, required })
+                Shape::Struct(Struct { fields, required, changing: OnceLock::new() })
             }
         };
         Self { defaults: setters, conversion: conversions::of_type(name), shape }
@@ -202,6 +203,15 @@ impl Struct {
     /// The index of the field with this JSON name.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| field.name == name)
+    }
+
+    /// The fields that have a default, or may get one below.
+    pub(super) fn changing(&self) -> impl Iterator<Item = &Field> {
+        let is_changing = |(_, field): &(usize, &Field)| {
+            field.default.is_some() || field.kind.named().is_some_and(TypeId::has_setters)
+        };
+        let find = || self.fields.iter().enumerate().filter(is_changing).map(|(index, _)| index).collect();
+        self.changing.get_or_init(find).iter().map(|index| &self.fields[*index])
     }
 
     /// What JSON has of a struct in which no field is set.
