@@ -18,6 +18,7 @@ mod order;
 mod order_check;
 mod placed;
 mod replay;
+mod rerun;
 mod targets;
 mod values;
 mod views;

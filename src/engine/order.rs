@@ -24,9 +24,9 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
         ObjectReport {
             object: evaluation.identity.cloned(),
             before: object.clone(),
-            view: views::report(evaluation, &policies, &after),
+            view: views::report(evaluation, (&policies, &steps), &after),
             after,
-            policies,
+            policies: policies.into_iter().map(|(_, report)| report).collect(),
             unknown: evaluation.missing_inputs(),
             filter: evaluation.filter.take(),
             order,
@@ -60,14 +60,15 @@ pub(super) fn run_targets(
     Triggered { secrets, ..triggered }
 }
 
-/// Runs the policies, one after the other; returns the object after them, and what changed it.
-pub(super) fn run_all(evaluation: &Evaluation<'_>) -> (Vec<PolicyReport>, Value, Vec<Step>) {
+/// Runs the policies, one after the other; returns their reports with their numbers, the object after them, and what
+/// changed it.
+pub(super) fn run_all(evaluation: &Evaluation<'_>) -> (Vec<(usize, PolicyReport)>, Value, Vec<Step>) {
     let mut current = evaluation.placed.object.clone();
     let (mut reports, mut steps) = (Vec::new(), Vec::new());
     if evaluation.is_traced() || evaluation.needs_all(&current) {
         for (number, policy, parts) in evaluation.policies.numbered() {
             let PolicyRun { report, after } = family::run(evaluation, policy, &parts, None, &current);
-            reports.extend(report);
+            reports.extend(report.map(|report| (number, report)));
             if let Some(after) = after.filter(|after| !after.same_storage(&current)) {
                 steps.push(Step { number, before: current, after: after.clone() });
                 current = after;
@@ -81,7 +82,7 @@ pub(super) fn run_all(evaluation: &Evaluation<'_>) -> (Vec<PolicyReport>, Value,
         debug_assert!(are_silent(evaluation, (last, Some(number)), &current));
         last = Some(number);
         let PolicyRun { report, after } = family::run(evaluation, policy, &parts, Some(number), &current);
-        reports.extend(report);
+        reports.extend(report.map(|report| (number, report)));
         if let Some(after) = after.filter(|after| !after.same_storage(&current)) {
             walk.update(&evaluation.candidate(&current, None), &evaluation.candidate(&after, None));
             steps.push(Step { number, before: current, after: after.clone() });

@@ -1,29 +1,33 @@
 //! Where the admitted view and the object as written lead to different results.
 
-use std::collections::BTreeMap;
-
-use crate::policy::Policy;
+use crate::policy::{Policy, RulePaths};
 use crate::report::{Outcome, PolicyReport, RuleReport, SkipReason, ViewDifference, ViewReport};
-use crate::value::{Change, ChangeKind, PathSet, Pointer, Segment, Step, Text, Value, changes};
+use crate::value::{Change, ChangeKind, PathSet, Pointer, Segment, Step, Value, changes};
 
-use super::evaluation::{Evaluation, PolicyRun};
-use super::family;
+use super::evaluation::Evaluation;
+use super::order_check::Step as PolicyStep;
+use super::rerun::{Effect, Ran, rerun};
 
 /// So many fields of a rule are tried, to find those that decide.
 const MAX_TRIED_FIELDS: usize = 16;
 
 /// What the view changes for the policies of an object. `after` is the object after them, with their changes alone.
-pub(super) fn report(evaluation: &Evaluation<'_>, reports: &[PolicyReport], after: &Value) -> ViewReport {
+pub(super) fn report(
+    evaluation: &Evaluation<'_>,
+    (reports, steps): (&[(usize, PolicyReport)], &[PolicyStep]),
+    after: &Value,
+) -> ViewReport {
     let not_admitted = evaluation.placed.not_admitted.as_ref();
-    let not_admitted = not_admitted.filter(|_| reports.iter().any(|report| needs_fields(evaluation, report)));
+    let not_admitted = not_admitted
+        .filter(|_| reports.iter().any(|(number, report)| needs_fields(evaluation, *number, report)));
     ViewReport {
         not_admitted: not_admitted.map(ToString::to_string),
-        differences: differences(evaluation, reports, after).unwrap_or_default(),
+        differences: differences(evaluation, (reports, steps), after).unwrap_or_default(),
     }
 }
 
 /// Whether a rule that ran may read or write fields that can have defaults: not the metadata alone.
-fn needs_fields(evaluation: &Evaluation<'_>, report: &PolicyReport) -> bool {
+fn needs_fields(evaluation: &Evaluation<'_>, number: usize, report: &PolicyReport) -> bool {
     const WITHOUT_DEFAULTS: [&str; 3] = ["apiVersion", "kind", "metadata"];
     let reaches = |paths: &PathSet| {
         let is_other = |path: &Vec<Step>| match path.first() {
@@ -32,8 +36,7 @@ fn needs_fields(evaluation: &Evaluation<'_>, report: &PolicyReport) -> bool {
         };
         paths.paths().iter().any(is_other)
     };
-    let policies = evaluation.policies.all().map(|(policy, _)| policy);
-    policies.filter(|policy| policy.full_name() == report.policy).any(|policy| {
+    evaluation.policies.at(number).is_some_and(|(policy, _)| {
         let rules = policy.rules();
         let ran = rules.iter().enumerate().filter(|(_, rule)| {
             report.rules.iter().any(|report| report.rule == *rule.name && did_run(report))
@@ -54,82 +57,119 @@ struct Default {
     admitted: Option<Value>,
 }
 
-/// A policy that matched, with the rules that ran and may read or write a default.
-struct Concerned<'a> {
-    policy: &'a Policy,
-    parts: Vec<usize>,
-    /// The report of the rule in the admitted view, and the defaults that concern it.
-    rules: Vec<(&'a RuleReport, Vec<&'a Default>)>,
-}
+/// The rules of a policy that ran and may read or write a default: their reports in the admitted view, and the defaults.
+type ConcernedRules<'a> = Vec<(&'a RuleReport, Vec<&'a Default>)>;
 
 fn differences(
     evaluation: &Evaluation<'_>,
-    reports: &[PolicyReport],
+    (reports, steps): (&[(usize, PolicyReport)], &[PolicyStep]),
     after: &Value,
 ) -> Option<Vec<ViewDifference>> {
     let written = evaluation.placed.written.as_ref()?;
-    let admitted = &evaluation.placed.object;
     if reports.is_empty() {
         return None;
     }
     let mut defaults = Vec::new();
-    changes(written, admitted).into_iter().for_each(|change| add_defaults(change, &mut defaults));
-    let by_name: BTreeMap<&Text, &PolicyReport> =
-        reports.iter().map(|report| (&report.policy, report)).collect();
-    let concerned: Vec<Concerned<'_>> = evaluation
-        .policies
-        .all()
-        .filter_map(|(policy, parts)| {
-            let report = by_name.get(&policy.full_name())?;
-            Some(Concerned {
-                policy,
-                rules: concerned_rules(policy, report, &defaults),
-                parts: parts.into_owned(),
-            })
-        })
-        .collect();
-    if concerned.iter().all(|policy| policy.rules.is_empty()) {
+    let found = changes(written, &evaluation.placed.object);
+    found.into_iter().for_each(|change| add_defaults(change, &mut defaults));
+    let fields = paths_of(&defaults);
+    let (mut policies, mut rules) = (Vec::new(), Vec::new());
+    for (number, report) in reports {
+        let (policy, parts) = evaluation.policies.at(*number)?;
+        rules.push(concerned_rules(policy, &parts, report, (&defaults, &fields)));
+        let (before, after) = states(evaluation, steps, *number);
+        policies.push(Ran { number: *number, policy, parts, before, after });
+    }
+    if rules.iter().all(Vec::is_empty) {
         return None;
     }
-    let (on_written, result) = run(evaluation, &concerned, written);
-    if evaluation.placed.without_namespace(result) == *after && have_same_errors(reports, &on_written) {
+    let (effects, result) = rerun(evaluation, &policies, written);
+    let mut differing = Vec::new();
+    for (index, (rules, effect)) in rules.iter().zip(&effects).enumerate() {
+        let rules = rules.iter().filter(|(rule, _)| !is_same(effect, rule));
+        differing.extend(rules.map(|(rule, fields)| (index, *rule, fields)));
+    }
+    let has_same_failure = |((_, report), effect): (&(usize, PolicyReport), &Effect)| match effect {
+        Effect::Same => true,
+        Effect::Rerun(other) => report.has_error() == other.as_ref().is_some_and(PolicyReport::has_error),
+    };
+    if differing.is_empty()
+        || evaluation.placed.without_namespace(result) == *after
+            && reports.iter().zip(&effects).all(has_same_failure)
+    {
         return None;
     }
     let mut found = Vec::new();
-    for (index, policy) in concerned.iter().enumerate() {
-        let name = policy.policy.full_name();
-        for (rule, fields) in &policy.rules {
-            let expected = effect_of(&on_written, &name, &rule.rule);
-            if Some(effect(&rule.outcome)) == expected {
-                continue;
-            }
-            let matters = |field: &&&Default| {
-                let object = field.undone(admitted);
-                let (reports, _) = run(evaluation, &concerned[..=index], &object);
-                effect_of(&reports, &name, &rule.rule) != Some(effect(&rule.outcome))
-            };
-            let mut deciding: Vec<_> = fields.iter().take(MAX_TRIED_FIELDS).filter(matters).collect();
-            if deciding.is_empty() {
-                // Only several fields together decide.
-                deciding.extend(fields.first());
-            }
-            found.extend(deciding.into_iter().map(|field| ViewDifference {
-                policy: name.clone(),
-                rule: rule.rule.clone(),
-                field: field.field.clone(),
-                default: field.admitted.clone(),
-            }));
-        }
+    for (index, rule, fields) in differing {
+        let deciding = deciding(evaluation, &policies[..=index], rule, fields);
+        found.extend(deciding.into_iter().map(|field| ViewDifference {
+            policy: reports[index].1.policy.clone(),
+            rule: rule.rule.clone(),
+            field: field.field.clone(),
+            default: field.admitted.clone(),
+        }));
     }
     Some(found)
+}
+
+/// The object before a policy, and after it.
+fn states<'a>(
+    evaluation: &'a Evaluation<'_>,
+    steps: &'a [PolicyStep],
+    number: usize,
+) -> (&'a Value, &'a Value) {
+    let later = steps.partition_point(|step| step.number < number);
+    let before = later.checked_sub(1).map_or(&evaluation.placed.object, |last| &steps[last].after);
+    let own = steps.get(later).filter(|step| step.number == number);
+    (before, own.map_or(before, |step| &step.after))
+}
+
+/// The defaults without which a rule of the last policy does something else.
+fn deciding<'a>(
+    evaluation: &Evaluation<'_>,
+    policies: &[Ran<'_>],
+    rule: &RuleReport,
+    fields: &[&'a Default],
+) -> Vec<&'a Default> {
+    if let [field] = fields {
+        return vec![field];
+    }
+    let matters = |field: &&&Default| {
+        let (effects, _) = rerun(evaluation, policies, &field.undone(&evaluation.placed.object));
+        effects.last().is_some_and(|effect| !is_same(effect, rule))
+    };
+    let mut deciding: Vec<&Default> = fields.iter().take(MAX_TRIED_FIELDS).filter(matters).copied().collect();
+    if deciding.is_empty() {
+        // Only several fields together decide.
+        deciding.extend(fields.first());
+    }
+    deciding
+}
+
+/// The paths of defaults.
+fn paths_of(defaults: &[Default]) -> PathSet {
+    let mut paths = PathSet::default();
+    for default in defaults {
+        let step = |segment: &Segment| match segment {
+            Segment::Key(key) => Step::Key(key.clone()),
+            Segment::Index(_) => Step::Elements,
+        };
+        paths.insert(&Vec::from_iter(default.field.segments().iter().map(step)));
+    }
+    paths
 }
 
 /// The rules of a policy that ran and may read or write a default.
 fn concerned_rules<'a>(
     policy: &Policy,
+    parts: &[usize],
     report: &'a PolicyReport,
-    defaults: &'a [Default],
-) -> Vec<(&'a RuleReport, Vec<&'a Default>)> {
+    (defaults, fields): (&'a [Default], &PathSet),
+) -> ConcernedRules<'a> {
+    let is_concerned = |paths: &RulePaths| paths.reads.intersects(fields) || paths.writes.intersects(fields);
+    if !parts.iter().filter_map(|part| policy.paths(*part)).any(is_concerned) {
+        return Vec::new();
+    }
     let names = policy.rules();
     let rules = report.rules.iter().filter(|rule| did_run(rule));
     rules
@@ -145,47 +185,29 @@ fn concerned_rules<'a>(
         .collect()
 }
 
-/// Runs policies on a state of the object, without effect on the report.
-fn run(
-    evaluation: &Evaluation<'_>,
-    policies: &[Concerned<'_>],
-    object: &Value,
-) -> (Vec<PolicyReport>, Value) {
-    evaluation.aside(|| {
-        let mut current = object.clone();
-        let mut reports = Vec::new();
-        for policy in policies {
-            let PolicyRun { report, after } =
-                family::run(evaluation, policy.policy, &policy.parts, None, &current);
-            reports.extend(report);
-            current = after.unwrap_or(current);
+/// Whether a rule does the same in another run of its policy.
+fn is_same(effect: &Effect, rule: &RuleReport) -> bool {
+    let Effect::Rerun(report) = effect else { return true };
+    let other = report.as_ref().and_then(|report| report.rules.iter().find(|other| other.rule == rule.rule));
+    other.is_some_and(|other| {
+        let outcomes = [&other.outcome, &rule.outcome];
+        let [one, other] = outcomes.map(Outcome::word);
+        one == other && {
+            let [one, other] = outcomes.map(leaves);
+            one == other
         }
-        (reports, current)
     })
 }
 
-/// What a rule does: its outcome in a word, and the values that it sets or removes.
-type Effect = (&'static str, BTreeMap<String, Option<Value>>);
-
-fn effect(outcome: &Outcome) -> Effect {
+/// The values that a rule sets or removes, in the order of their fields.
+fn leaves(outcome: &Outcome) -> Vec<(Pointer, Option<Value>)> {
     let mut leaves = Vec::new();
     if let Outcome::Patched { before, after } = outcome {
         changes(before, after).into_iter().for_each(|change| add_defaults(change, &mut leaves));
     }
-    let leaves = leaves.into_iter().map(|leaf| (leaf.field.to_string(), leaf.admitted));
-    (outcome.word(), leaves.collect())
-}
-
-fn effect_of(reports: &[PolicyReport], policy: &str, rule: &str) -> Option<Effect> {
-    let report = reports.iter().find(|report| &*report.policy == policy)?;
-    report.rules.iter().find(|report| &*report.rule == rule).map(|report| effect(&report.outcome))
-}
-
-fn have_same_errors(one: &[PolicyReport], other: &[PolicyReport]) -> bool {
-    let failed = |reports: &[PolicyReport]| -> Vec<Text> {
-        reports.iter().filter(|report| report.has_error()).map(|report| report.policy.clone()).collect()
-    };
-    failed(one) == failed(other)
+    let mut leaves = Vec::from_iter(leaves.into_iter().map(|leaf| (leaf.field, leaf.admitted)));
+    leaves.sort_by(|(one, _), (other, _)| one.cmp(other));
+    leaves
 }
 
 /// Adds the values that a change sets or removes, those without members of their own.

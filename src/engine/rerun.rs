@@ -1,0 +1,178 @@
+//! What policies do with another state of the object: only those run again that a difference may concern.
+
+use std::borrow::Cow;
+
+use crate::policy::Policy;
+use crate::report::PolicyReport;
+use crate::value::{Change, ChangeKind, PathSet, Segment, Step, Value, are_aligned, changes};
+
+use super::evaluation::{Evaluation, PolicyRun};
+use super::family;
+
+/// A policy that ran.
+pub(super) struct Ran<'a> {
+    pub(super) number: usize,
+    pub(super) policy: &'a Policy,
+    pub(super) parts: Cow<'a, [usize]>,
+    /// The object before it, and after it.
+    pub(super) before: &'a Value,
+    pub(super) after: &'a Value,
+}
+
+/// What a policy does with the other state.
+pub(super) enum Effect {
+    /// The same: it reads and writes nothing that differs.
+    Same,
+    /// What it reports.
+    Rerun(Option<PolicyReport>),
+}
+
+/// What policies do if the object before them is another one, and that object after them. No effect on the report.
+pub(super) fn rerun(evaluation: &Evaluation<'_>, ran: &[Ran<'_>], object: &Value) -> (Vec<Effect>, Value) {
+    let rerun = || rerun_concerned(evaluation, ran, object);
+    evaluation.aside(rerun).unwrap_or_else(|| evaluation.aside(|| rerun_all(evaluation, ran, object)))
+}
+
+/// `None` if differences below a list cannot be followed, because its elements came, went or moved.
+fn rerun_concerned(
+    evaluation: &Evaluation<'_>,
+    ran: &[Ran<'_>],
+    object: &Value,
+) -> Option<(Vec<Effect>, Value)> {
+    // These may read anything.
+    let concerns_all = !evaluation.engine.settings.exceptions.all().is_empty();
+    let mut differences = Differences::between(&evaluation.placed.object, object);
+    let mut effects = Vec::with_capacity(ran.len());
+    // The other state, unless policies changed both in the same way since it was known.
+    let mut current = Some(object.clone());
+    for policy in ran {
+        if !concerns_all && !differences.concern(policy) {
+            effects.push(Effect::Same);
+            current = current.filter(|_| policy.before.same_storage(policy.after));
+            continue;
+        }
+        let before = match current {
+            Some(current) => current,
+            None => differences.apply(policy.before)?,
+        };
+        let (report, after) = run(evaluation, policy, before);
+        differences = Differences::between(policy.after, &after);
+        effects.push(Effect::Rerun(report));
+        current = Some(after);
+    }
+    let last = ran.last().map_or(&evaluation.placed.object, |policy| policy.after);
+    Some((effects, current.or_else(|| differences.apply(last))?))
+}
+
+fn rerun_all(evaluation: &Evaluation<'_>, ran: &[Ran<'_>], object: &Value) -> (Vec<Effect>, Value) {
+    let mut current = object.clone();
+    let mut effects = Vec::with_capacity(ran.len());
+    for policy in ran {
+        let (report, after) = run(evaluation, policy, current);
+        effects.push(Effect::Rerun(report));
+        current = after;
+    }
+    (effects, current)
+}
+
+fn run(evaluation: &Evaluation<'_>, policy: &Ran<'_>, before: Value) -> (Option<PolicyReport>, Value) {
+    let Ran { number, policy, parts, .. } = policy;
+    let PolicyRun { report, after } = family::run(evaluation, policy, parts, Some(*number), &before);
+    (report, after.unwrap_or(before))
+}
+
+/// How another state of the object differs.
+struct Differences {
+    /// The state of the run at which they were found.
+    base: Value,
+    changes: Vec<Change>,
+    paths: PathSet,
+}
+
+impl Differences {
+    fn between(base: &Value, other: &Value) -> Self {
+        let changes = changes(base, other);
+        let mut paths = PathSet::default();
+        for change in &changes {
+            let step = |segment: &Segment| match segment {
+                Segment::Key(key) => Step::Key(key.clone()),
+                Segment::Index(_) => Step::Elements,
+            };
+            paths.insert(&Vec::from_iter(change.pointer.segments().iter().map(step)));
+        }
+        Self { base: base.clone(), changes, paths }
+    }
+
+    /// Whether a policy may read or write one of them.
+    fn concern(&self, policy: &Ran<'_>) -> bool {
+        let mut rules = policy.parts.iter().filter_map(|part| policy.policy.paths(*part));
+        rules.any(|rule| rule.reads.intersects(&self.paths) || rule.writes.intersects(&self.paths))
+    }
+
+    /// The other state that belongs to a later state of the run.
+    fn apply(&self, object: &Value) -> Option<Value> {
+        if !self.changes.iter().all(|change| has_same_lists(change, &self.base, object)) {
+            return None;
+        }
+        let mut object = object.clone();
+        self.changes.iter().try_for_each(|change| apply(change, &mut object))?;
+        Some(object)
+    }
+}
+
+/// Whether the lists above a node have the same elements in two objects.
+fn has_same_lists(change: &Change, one: &Value, other: &Value) -> bool {
+    let mut nodes = [one, other];
+    for segment in change.pointer.segments() {
+        if nodes[0].same_storage(nodes[1]) {
+            return true;
+        }
+        if let [Value::Array(one), Value::Array(other)] = nodes
+            && !are_aligned(one, other)
+            && one != other
+        {
+            return false;
+        }
+        let [one, other] = nodes.map(|node| match segment {
+            Segment::Key(key) => node.get(key),
+            Segment::Index(index) => node.as_array().and_then(|elements| elements.get(*index)),
+        });
+        let (Some(one), Some(other)) = (one, other) else { return one.is_none() && other.is_none() };
+        nodes = [one, other];
+    }
+    true
+}
+
+fn apply(change: &Change, object: &mut Value) -> Option<()> {
+    let Some((last, parents)) = change.pointer.segments().split_last() else {
+        *object = match &change.kind {
+            ChangeKind::Add(value) | ChangeKind::Replace { after: value, .. } => value.clone(),
+            ChangeKind::Remove(_) => return None,
+        };
+        return Some(());
+    };
+    let parent = parents.iter().try_fold(object, |node, segment| match segment {
+        Segment::Key(key) => node.as_object_mut()?.get_mut(key),
+        Segment::Index(index) => node.as_array_mut()?.get_mut(*index),
+    })?;
+    match (last, &change.kind) {
+        (Segment::Key(key), ChangeKind::Add(value) | ChangeKind::Replace { after: value, .. }) => {
+            parent.as_object_mut()?.insert(key.clone(), value.clone());
+        }
+        (Segment::Key(key), ChangeKind::Remove(_)) => {
+            parent.as_object_mut()?.shift_remove(key)?;
+        }
+        (Segment::Index(index), ChangeKind::Add(value)) => {
+            let elements = parent.as_array_mut().filter(|elements| *index <= elements.len())?;
+            elements.insert(*index, value.clone());
+        }
+        (Segment::Index(index), ChangeKind::Replace { after, .. }) => {
+            *parent.as_array_mut()?.get_mut(*index)? = after.clone();
+        }
+        (Segment::Index(index), ChangeKind::Remove(_)) => {
+            let elements = parent.as_array_mut().filter(|elements| *index < elements.len())?;
+            elements.remove(*index);
+        }
+    }
+    Some(())
+}
