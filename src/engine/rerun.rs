@@ -27,9 +27,14 @@ pub(super) enum Effect {
     Rerun(Option<PolicyReport>),
 }
 
-/// What policies do if the object before them is another one, and that object after them. No effect on the report.
-pub(super) fn rerun(evaluation: &Evaluation<'_>, ran: &[Ran<'_>], object: &Value) -> (Vec<Effect>, Value) {
-    let rerun = || rerun_concerned(evaluation, ran, object);
+/// What policies do if the object before them differs, and that object after them. No effect on the report.
+pub(super) fn rerun(
+    evaluation: &Evaluation<'_>,
+    ran: &[Ran<'_>],
+    object: &Value,
+    differences: &Differences,
+) -> (Vec<Effect>, Value) {
+    let rerun = || rerun_concerned(evaluation, ran, object, differences);
     evaluation.aside(rerun).unwrap_or_else(|| evaluation.aside(|| rerun_all(evaluation, ran, object)))
 }
 
@@ -38,26 +43,30 @@ fn rerun_concerned(
     evaluation: &Evaluation<'_>,
     ran: &[Ran<'_>],
     object: &Value,
+    differences: &Differences,
 ) -> Option<(Vec<Effect>, Value)> {
     // These may read anything.
     let concerns_all = !evaluation.engine.settings.exceptions.all().is_empty();
-    let mut differences = Differences::between(&evaluation.placed.object, object);
+    let mut differences = Cow::Borrowed(differences);
     let mut effects = Vec::with_capacity(ran.len());
     // The other state, unless policies changed both in the same way since it was known.
     let mut current = Some(object.clone());
     for policy in ran {
+        let is_unchanged = policy.before.same_storage(policy.after);
         if !concerns_all && !differences.concern(policy) {
             effects.push(Effect::Same);
-            current = current.filter(|_| policy.before.same_storage(policy.after));
+            current = current.filter(|_| is_unchanged);
             continue;
         }
         let before = match current {
             Some(current) => current,
             None => differences.apply(policy.before)?,
         };
-        let (report, after) = run(evaluation, policy, before);
-        differences = Differences::between(policy.after, &after);
+        let (report, after) = run(evaluation, policy, before.clone());
         effects.push(Effect::Rerun(report));
+        if !is_unchanged || !after.same_storage(&before) {
+            differences = Cow::Owned(Differences::between(policy.after, &after));
+        }
         current = Some(after);
     }
     let last = ran.last().map_or(&evaluation.placed.object, |policy| policy.after);
@@ -82,7 +91,8 @@ fn run(evaluation: &Evaluation<'_>, policy: &Ran<'_>, before: Value) -> (Option<
 }
 
 /// How another state of the object differs.
-struct Differences {
+#[derive(Clone)]
+pub(super) struct Differences {
     /// The state of the run at which they were found.
     base: Value,
     changes: Vec<Change>,
@@ -90,8 +100,24 @@ struct Differences {
 }
 
 impl Differences {
-    fn between(base: &Value, other: &Value) -> Self {
-        let changes = changes(base, other);
+    pub(super) fn between(base: &Value, other: &Value) -> Self {
+        Self::new(base, changes(base, other))
+    }
+
+    /// Those of the object before changes, of which `base` is the object after them.
+    pub(super) fn undoing(changes: Vec<Change>, base: &Value) -> Self {
+        let undone = changes.into_iter().rev().map(|Change { pointer, kind }| {
+            let kind = match kind {
+                ChangeKind::Add(value) => ChangeKind::Remove(value),
+                ChangeKind::Remove(value) => ChangeKind::Add(value),
+                ChangeKind::Replace { before, after } => ChangeKind::Replace { before: after, after: before },
+            };
+            Change { pointer, kind }
+        });
+        Self::new(base, undone.collect())
+    }
+
+    fn new(base: &Value, changes: Vec<Change>) -> Self {
         let mut paths = PathSet::default();
         for change in &changes {
             let step = |segment: &Segment| match segment {
@@ -101,6 +127,11 @@ impl Differences {
             paths.insert(&Vec::from_iter(change.pointer.segments().iter().map(step)));
         }
         Self { base: base.clone(), changes, paths }
+    }
+
+    /// Their paths, with everything below them.
+    pub(super) const fn paths(&self) -> &PathSet {
+        &self.paths
     }
 
     /// Whether a policy may read or write one of them.

@@ -6,7 +6,7 @@ use crate::value::{Change, ChangeKind, PathSet, Pointer, Segment, Step, Value, c
 
 use super::evaluation::Evaluation;
 use super::order_check::Step as PolicyStep;
-use super::rerun::{Effect, Ran, rerun};
+use super::rerun::{Differences, Effect, Ran, rerun};
 
 /// So many fields of a rule are tried, to find those that decide.
 const MAX_TRIED_FIELDS: usize = 16;
@@ -70,20 +70,21 @@ fn differences(
         return None;
     }
     let mut defaults = Vec::new();
-    let found = changes(written, &evaluation.placed.object);
-    found.into_iter().for_each(|change| add_defaults(change, &mut defaults));
-    let fields = paths_of(&defaults);
+    let admitted = &evaluation.placed.object;
+    let found = changes(written, admitted);
+    found.iter().cloned().for_each(|change| add_defaults(change, &mut defaults));
+    let of_written = Differences::undoing(found, admitted);
     let (mut policies, mut rules) = (Vec::new(), Vec::new());
     for (number, report) in reports {
         let (policy, parts) = evaluation.policies.at(*number)?;
-        rules.push(concerned_rules(policy, &parts, report, (&defaults, &fields)));
+        rules.push(concerned_rules(policy, &parts, report, (&defaults, of_written.paths())));
         let (before, after) = states(evaluation, steps, *number);
         policies.push(Ran { number: *number, policy, parts, before, after });
     }
     if rules.iter().all(Vec::is_empty) {
         return None;
     }
-    let (effects, result) = rerun(evaluation, &policies, written);
+    let (effects, result) = rerun(evaluation, &policies, written, &of_written);
     let mut differing = Vec::new();
     for (index, (rules, effect)) in rules.iter().zip(&effects).enumerate() {
         let rules = rules.iter().filter(|(rule, _)| !is_same(effect, rule));
@@ -135,7 +136,9 @@ fn deciding<'a>(
         return vec![field];
     }
     let matters = |field: &&&Default| {
-        let (effects, _) = rerun(evaluation, policies, &field.undone(&evaluation.placed.object));
+        let admitted = &evaluation.placed.object;
+        let object = field.undone(admitted);
+        let (effects, _) = rerun(evaluation, policies, &object, &Differences::between(admitted, &object));
         effects.last().is_some_and(|effect| !is_same(effect, rule))
     };
     let mut deciding: Vec<&Default> = fields.iter().take(MAX_TRIED_FIELDS).filter(matters).copied().collect();
@@ -144,19 +147,6 @@ fn deciding<'a>(
         deciding.extend(fields.first());
     }
     deciding
-}
-
-/// The paths of defaults.
-fn paths_of(defaults: &[Default]) -> PathSet {
-    let mut paths = PathSet::default();
-    for default in defaults {
-        let step = |segment: &Segment| match segment {
-            Segment::Key(key) => Step::Key(key.clone()),
-            Segment::Index(_) => Step::Elements,
-        };
-        paths.insert(&Vec::from_iter(default.field.segments().iter().map(step)));
-    }
-    paths
 }
 
 /// The rules of a policy that ran and may read or write a default.

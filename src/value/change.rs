@@ -43,16 +43,29 @@ fn compare(at: &mut Pointer, before: &Value, after: &Value, found: &mut Vec<Chan
     }
     match (before, after) {
         (Value::Object(old), Value::Object(new)) => {
-            for (key, was) in old.iter() {
-                at.push_key(key.clone());
-                match new.get(key) {
-                    Some(is) => compare(at, was, is, found),
-                    None => found.push(Change { pointer: at.clone(), kind: ChangeKind::Remove(was.clone()) }),
+            let mut removed = 0;
+            for (index, (key, was)) in old.iter().enumerate() {
+                match new.get_near(key, index) {
+                    Some(is) if was.same_storage(is) => {}
+                    Some(is) => {
+                        at.push_key(key.clone());
+                        compare(at, was, is, found);
+                        at.pop();
+                    }
+                    None => {
+                        removed += 1;
+                        let pointer = at.key(key.clone());
+                        found.push(Change { pointer, kind: ChangeKind::Remove(was.clone()) });
+                    }
                 }
-                at.pop();
             }
-            for (key, is) in new.iter().filter(|(key, _)| !old.contains_key(key)) {
-                found.push(Change { pointer: at.key(key.clone()), kind: ChangeKind::Add(is.clone()) });
+            if new.len() == old.len() - removed {
+                return;
+            }
+            for (index, (key, is)) in new.iter().enumerate() {
+                if old.get_near(key, index).is_none() {
+                    found.push(Change { pointer: at.key(key.clone()), kind: ChangeKind::Add(is.clone()) });
+                }
             }
         }
         (Value::Array(old), Value::Array(new)) => compare_lists(at, old, new, found),

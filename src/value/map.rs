@@ -81,6 +81,15 @@ impl<V> Map<V> {
         }
     }
 
+    /// The value of this key, which likely is at this index.
+    #[inline]
+    pub fn get_near(&self, key: &Text, index: usize) -> Option<&V> {
+        match self.members.get(index) {
+            Some((known, value)) if known == key => Some(value),
+            _ => self.get(key),
+        }
+    }
+
     /// The member at an index, with a mutable value.
     pub fn get_index_mut(&mut self, index: usize) -> Option<(&Text, &mut V)> {
         self.members.get_mut(index).map(|(key, value)| (&*key, value))
