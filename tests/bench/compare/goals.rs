@@ -1,9 +1,10 @@
 //! What kyv is meant to reach, and whether it does.
 
 use crate::compare::axes::{
-    AT_ONCE, Axis, Bench, CANONICAL, CANONICAL_TWO, FEW, FOLDER, KUSTOMIZE, KYV, KYVERNO, LIMIT, MANY,
+    ADMITTED, AT_ONCE, Axis, Bench, CANONICAL, CANONICAL_TWO, FEW, FOLDER, KUSTOMIZE, KYV, KYVERNO, LIMIT,
+    MANY,
 };
-use crate::compare::axes::{NOTHING, ONE_FILE, ONE_THREAD, TWO_THREADS};
+use crate::compare::axes::{NOTHING, ONE_FILE, ONE_THREAD, TWO_THREADS, WRITTEN};
 use crate::compare::rounds::{Measured, Spread};
 
 /// A goal, and how far away it is.
@@ -74,6 +75,9 @@ pub(crate) fn verdicts(bench: &Bench) -> Vec<Verdict> {
         }
     }
     verdicts.extend(idle(bench));
+    let views = pair(Axis::View, yardstick, ADMITTED, WRITTEN);
+    let what = format!("{work}, one thread, admitted view : written view, wall");
+    verdicts.extend(views.map(|pair| most(what, pair, 1.25, "1.25 : 1")));
     let threads = pair(Axis::Threads, large, TWO_THREADS, ONE_THREAD);
     let most = get(Axis::Threads, large, AT_ONCE).map(|at_once| at_once.wall().median / 2.0);
     verdicts.extend(threads.map(|(two, one)| {

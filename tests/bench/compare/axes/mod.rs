@@ -24,7 +24,9 @@ use crate::compare::say;
 
 pub(crate) use apply::{FEW, KYVERNO_SMALL, MANY, NOTHING, SMALL};
 pub(crate) use hosts::KUSTOMIZE;
-pub(crate) use own::{AT_ONCE, CANONICAL, CANONICAL_TWO, FOLDER, ONE_FILE, ONE_THREAD, TWO_THREADS};
+pub(crate) use own::{
+    ADMITTED, AT_ONCE, CANONICAL, CANONICAL_TWO, FOLDER, ONE_FILE, ONE_THREAD, TWO_THREADS, WRITTEN,
+};
 
 /// Names of contestants that several axes have.
 pub(crate) const KYV: &str = "kyv";
@@ -42,6 +44,7 @@ pub(crate) enum Axis {
     Idle,
     Foreach,
     Threads,
+    View,
     Canonical,
     Stream,
     Kustomize,
@@ -50,13 +53,14 @@ pub(crate) enum Axis {
 }
 
 impl Axis {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Startup,
         Self::Objects,
         Self::Matching,
         Self::Idle,
         Self::Foreach,
         Self::Threads,
+        Self::View,
         Self::Canonical,
         Self::Stream,
         Self::Kustomize,
@@ -73,6 +77,7 @@ impl Axis {
             Self::Idle => "idle",
             Self::Foreach => "foreach",
             Self::Threads => "threads",
+            Self::View => "view",
             Self::Canonical => "canonical",
             Self::Stream => "stream",
             Self::Kustomize => "kustomize",
@@ -90,6 +95,7 @@ impl Axis {
             Self::Idle => "Policies that do not match, beside 10 that do",
             Self::Foreach => "Elements of a foreach, 20 Pods",
             Self::Threads => "Threads, 30 policies",
+            Self::View => "Objects as the API server admits them and as they are written, 30 policies",
             Self::Canonical => "Faithful and canonical printing beside the limit, 30 policies",
             Self::Stream => "Streams, with 30 policies",
             Self::Kustomize => "Strategic-merge patches by kind: 30 of them",
@@ -101,7 +107,7 @@ impl Axis {
     /// What the points count.
     pub(crate) fn counts(self) -> &'static str {
         match self {
-            Self::Startup | Self::Objects | Self::Threads | Self::Canonical => "objects",
+            Self::Startup | Self::Objects | Self::Threads | Self::View | Self::Canonical => "objects",
             Self::Matching | Self::Idle => "policies",
             Self::Foreach => "elements",
             Self::Stream | Self::Kustomize | Self::Function | Self::Live => "objects",
@@ -221,9 +227,14 @@ impl Bench {
         path
     }
 
+    /// kyv in the view that the others have, too.
     fn kyv(&self, policies: &Path, objects: &Path) -> Contestant {
+        self.kyv_with_view("written", policies, objects)
+    }
+
+    fn kyv_with_view(&self, view: &str, policies: &Path, objects: &Path) -> Contestant {
         Contestant::new(KYV, &self.programs.kyv)
-            .args(&["mutate", "--view", "written", "-p"])
+            .args(&["mutate", "--view", view, "-p"])
             .arg(policies)
             .arg("-f")
             .arg(objects)
@@ -292,6 +303,7 @@ pub(crate) fn measure(axis: Axis, bench: &mut Bench) -> Result<(), String> {
         Axis::Idle => apply::idle(bench),
         Axis::Foreach => apply::foreach(bench),
         Axis::Threads => own::threads(bench),
+        Axis::View => own::view(bench),
         Axis::Canonical => own::canonical(bench),
         Axis::Stream => own::stream(bench),
         Axis::Kustomize => hosts::patches(bench),

@@ -19,6 +19,10 @@ pub(crate) const AT_ONCE: &str = "two of kyv --workers 1 at once";
 pub(crate) const CANONICAL: &str = "kyv --workers 1 --canonical";
 /// kyv with two threads, printing canonically.
 pub(crate) const CANONICAL_TWO: &str = "kyv --workers 2 --canonical";
+/// kyv with one thread, on objects as the API server admits them.
+pub(crate) const ADMITTED: &str = "kyv --workers 1 --view admitted";
+/// kyv with one thread, on objects as they are written.
+pub(crate) const WRITTEN: &str = "kyv --workers 1 --view written";
 /// All objects in one file.
 pub(crate) const ONE_FILE: &str = "kyv, one file";
 /// All objects in files of a folder.
@@ -46,6 +50,19 @@ pub(crate) fn threads(bench: &mut Bench) -> Result<(), String> {
             .args_of(&kyv("1")),
     ];
     bench.take(Axis::Threads, contestants.map(|contestant| (number, contestant)).to_vec())
+}
+
+pub(crate) fn view(bench: &mut Bench) -> Result<(), String> {
+    let number = bench.sizes.yardstick;
+    let (policies, objects) = (bench.policies(MATCHING, 0), bench.objects(number));
+    let kyv = |workers, view| bench.kyv_with_view(view, &policies, &objects).args(&["--workers", workers]);
+    let contestants = [
+        named(kyv("1", "written"), WRITTEN),
+        named(kyv("1", "admitted"), ADMITTED),
+        named(kyv("2", "written"), "kyv --workers 2 --view written"),
+        named(kyv("2", "admitted"), "kyv --workers 2 --view admitted"),
+    ];
+    bench.take(Axis::View, contestants.map(|contestant| (number, contestant)).to_vec())
 }
 
 pub(crate) fn canonical(bench: &mut Bench) -> Result<(), String> {
