@@ -56,6 +56,8 @@ pub(super) struct RunSummary {
     exempted: BTreeMap<Text, usize>,
     /// Notes on exceptions that do not apply because their conditions cannot be evaluated, with the number of objects.
     undecided: BTreeMap<String, usize>,
+    /// The classes of Pods whose priority is not known.
+    priority_classes: BTreeSet<Text>,
     /// How many objects that some rule matches each filter of Kyverno's configuration excludes.
     excluded: BTreeMap<Text, usize>,
     /// The rules with targets that some object triggered.
@@ -134,6 +136,7 @@ impl RunSummary {
         self.divergences.extend(report.divergences());
         self.unlabelled.extend(report.unknown.namespace.clone());
         self.lacks_user |= report.unknown.user;
+        self.priority_classes.extend(report.unknown.priority_class.clone());
         self.order_notes.add(report);
         self.view_notes.add(report);
         if let Some(filter) = &report.filter {
@@ -323,6 +326,12 @@ impl RunSummary {
             reporter.omission(format_args!(
                 "rules select by the labels of namespaces that were not given and count as having none: {names} \
                  ({remedy})"
+            ));
+        }
+        if !self.priority_classes.is_empty() {
+            let names = listed(self.priority_classes.iter().map(ToString::to_string));
+            reporter.omission(format_args!(
+                "rules read or set the priority of Pods, and that of their PriorityClass is not known: {names}"
             ));
         }
         for (text, objects) in &self.undecided {

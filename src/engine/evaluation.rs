@@ -182,6 +182,7 @@ impl Evaluation<'_> {
             namespace: self.needs_namespace_labels.get().then(|| self.placed.namespace.clone()),
             user: self.needs_user.get(),
             undecided: self.classic.undecided.take(),
+            priority_class: None,
         }
     }
 

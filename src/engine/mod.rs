@@ -17,6 +17,7 @@ mod lookups;
 mod order;
 mod order_check;
 mod placed;
+mod priority;
 mod replay;
 mod rerun;
 mod targets;

@@ -1,6 +1,6 @@
 //! The order of policies: each sees the object as the earlier ones left it.
 
-use crate::report::{ObjectReport, PolicyReport};
+use crate::report::{MissingInputs, ObjectReport, PolicyReport};
 use crate::secrets::Secrets;
 use crate::value::Value;
 
@@ -8,7 +8,7 @@ use super::evaluation::{Evaluation, Input, PolicyRun, evaluate};
 use super::family;
 use super::order_check::{self, Step};
 use super::targets::{Targets, Triggered};
-use super::{Engine, World, views};
+use super::{Engine, World, priority, views};
 
 /// Runs the policies that concern an object.
 pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &dyn World) -> ObjectReport {
@@ -26,8 +26,11 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
             before: object.clone(),
             view: views::report(evaluation, (&policies, &steps), &after),
             after,
+            unknown: MissingInputs {
+                priority_class: priority::unknown_class(evaluation, &policies),
+                ..evaluation.missing_inputs()
+            },
             policies: policies.into_iter().map(|(_, report)| report).collect(),
-            unknown: evaluation.missing_inputs(),
             filter: evaluation.filter.take(),
             order,
             ..ObjectReport::default()

@@ -58,7 +58,8 @@ impl Report {
         let namespace = missing.namespace.as_ref().map(|name| format!("the labels of namespace {name}"));
         let user = missing.user.then(|| "the user of the request".to_owned());
         let exceptions = missing.undecided.iter().map(ToString::to_string);
-        namespace.into_iter().chain(user).chain(exceptions).collect()
+        let priority = missing.priority_class.as_ref().map(|name| format!("the PriorityClass {name}"));
+        namespace.into_iter().chain(user).chain(exceptions).chain(priority).collect()
     }
 }
 
