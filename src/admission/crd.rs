@@ -53,7 +53,7 @@ impl CustomTypes {
     /// Sets defaults and prunes unknown fields outside of `metadata`; `false` for other kinds.
     pub(super) fn apply(&self, object: &mut Value, kind: &GroupVersionKind) -> bool {
         let Some(schema) = self.0.get(kind) else { return false };
-        schema.apply(object);
+        schema.apply(object, false);
         true
     }
 }
@@ -78,7 +78,10 @@ impl Schema {
         }
     }
 
-    fn apply(&self, node: &mut Value) {
+    /// Sets defaults and prunes. `in_preserving_list`: the node is an element of a list that preserves unknown fields, and
+    /// so preserves its own, as lists in lists do.
+    fn apply(&self, node: &mut Value, in_preserving_list: bool) {
+        let preserves = self.preserves_unknown || in_preserving_list;
         match node {
             Value::Object(_) => {
                 let Some(members) = node.as_object_mut() else { return };
@@ -89,14 +92,14 @@ impl Schema {
                         members.insert(name.clone(), default.clone());
                     }
                 }
-                members.retain(|name, member| self.keeps(name, member));
+                members.retain(|name, member| self.keeps(name, member, preserves));
             }
             Value::Array(items) if !items.is_empty() => {
                 let Some(items) = node.as_array_mut() else { return };
                 for item in items {
                     match &self.items {
-                        Some(schema) => schema.apply_or_default(item),
-                        None if !self.preserves_unknown => Self::default().apply(item),
+                        Some(schema) => schema.apply_or_default(item, preserves),
+                        None if !preserves => Self::default().apply(item, false),
                         None => {}
                     }
                 }
@@ -106,24 +109,24 @@ impl Schema {
     }
 
     /// Applies the schema to a member; `false` if it is pruned.
-    fn keeps(&self, name: &str, member: &mut Value) -> bool {
+    fn keeps(&self, name: &str, member: &mut Value, preserves: bool) -> bool {
         let schema = self.properties.get(name).or(self.additional.as_deref());
         match schema {
             _ if self.is_embedded && META_FIELDS.contains(&name) => true,
             Some(schema) if member.is_null() && !schema.is_nullable && schema.default.is_none() => false,
             Some(schema) => {
-                schema.apply_or_default(member);
+                schema.apply_or_default(member, false);
                 true
             }
-            None => self.preserves_unknown,
+            None => preserves,
         }
     }
 
-    fn apply_or_default(&self, node: &mut Value) {
+    fn apply_or_default(&self, node: &mut Value, in_preserving_list: bool) {
         if let Some(default) = self.default.as_ref().filter(|_| self.is_unset(Some(node))) {
             *node = default.clone();
         }
-        self.apply(node);
+        self.apply(node, in_preserving_list);
     }
 
     /// Whether a value gets the default: it is absent, or `null` where that is no value.
@@ -150,6 +153,10 @@ mod tests {
                         "labels": {"type": "object", "additionalProperties": {"type": "string"}},
                         "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
                             "known": {"type": "object", "properties": {"a": {"type": "string"}}}}},
+                        "open": {"type": "array", "x-kubernetes-preserve-unknown-fields": true, "items":
+                            {"type": "array", "items": {"type": "object", "properties": {
+                                "a": {"type": "string", "default": "x"},
+                                "deep": {"type": "object", "properties": {"b": {"type": "string"}}}}}}},
                         "pod": {"type": "object", "x-kubernetes-embedded-resource": true}}}}}}},
                 {"name": "v2", "schema": {"openAPIV3Schema": {"x-kubernetes-preserve-unknown-fields": true}}}]}
         }"#;
@@ -168,6 +175,11 @@ mod tests {
                 "v1",
                 r#"{"spec":{"size":2,"color":"x","any":{"b":{"c":1},"known":{"a":"","b":1}},"pod":{"kind":"P","y":1}}}"#,
                 r#"{"spec":{"size":2,"color":"x","any":{"b":{"c":1},"known":{"a":""}},"pod":{"kind":"P"}}}"#,
+            ),
+            (
+                "v1",
+                r#"{"spec":{"size":2,"color":"x","open":[[{"x":1,"deep":{"b":"c","x":1}}]]}}"#,
+                r#"{"spec":{"size":2,"color":"x","open":[[{"x":1,"deep":{"b":"c"},"a":"x"}]]}}"#,
             ),
             ("v2", r#"{"spec":{"a":[null]},"b":null}"#, r#"{"spec":{"a":[null]},"b":null}"#),
         ] {
