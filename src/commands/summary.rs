@@ -282,7 +282,7 @@ impl RunSummary {
         if self.lacks_user {
             reporter.omission(format_args!(
                 "rules select by user, and nobody said who sends the requests ({} does): such parts of `match` are \
-                 left aside",
+                 ignored",
                 names.user
             ));
         }

@@ -62,7 +62,7 @@ impl PolicyException {
             conditions.and_then(|_| conditions::read(spec, &below, &at, semantics, &mut findings));
         let exempted = exempted(spec, &at, &mut findings);
         if filled(spec, "podSecurity").is_some() {
-            let text = "podSecurity concerns validate rules only, and is left aside";
+            let text = "podSecurity concerns validate rules only, and is ignored";
             findings.notes.push(Note::new(text));
         }
         let block = spec.get("match").unwrap_or(&Value::Null);
