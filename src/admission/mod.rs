@@ -79,6 +79,19 @@ pub enum NotAdmitted {
     },
 }
 
+/// Whether the API server calls admission webhooks for a kind. It does not for the kinds that configure admission.
+pub fn has_webhooks(kind: &GroupVersionKind) -> bool {
+    const EXEMPT: [&str; 6] = [
+        "ValidatingWebhookConfiguration",
+        "MutatingWebhookConfiguration",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+    ];
+    &*kind.group != "admissionregistration.k8s.io" || !EXEMPT.contains(&&*kind.kind)
+}
+
 /// Whether an API server has stored the object: it gives each a uid. Such an object was admitted before.
 pub fn is_stored(object: &Value) -> bool {
     object.path(&["metadata", "uid"]).is_some()

@@ -17,6 +17,8 @@ pub(super) struct ViewNotes {
     differences: BTreeMap<(Text, Text, String, String), Objects>,
     /// By the reason.
     not_admitted: BTreeMap<String, Objects>,
+    /// By the kind that no webhooks are called for.
+    without_webhooks: BTreeMap<Text, Objects>,
 }
 
 #[derive(Debug)]
@@ -43,9 +45,13 @@ impl ViewNotes {
             let entry = self.not_admitted.entry(reason.clone());
             entry.and_modify(|objects| objects.others += 1).or_insert_with(objects);
         }
+        if let Some(kind) = &report.view.without_webhooks {
+            let entry = self.without_webhooks.entry(kind.clone());
+            entry.and_modify(|objects| objects.others += 1).or_insert_with(objects);
+        }
     }
 
-    /// One for each rule and field, and one for each reason.
+    /// One for each rule and field, one for each reason, and one for each kind without webhooks.
     pub(super) fn texts(&self) -> impl Iterator<Item = String> {
         let differences = self.differences.iter().map(|((policy, rule, field, does), objects)| {
             let objects = objects.named();
@@ -55,7 +61,11 @@ impl ViewNotes {
             let count = counted(objects.others + 1, "object");
             format!("{reason}: {count} evaluated as written, the first is {}", objects.first)
         });
-        differences.chain(not_admitted)
+        let without_webhooks = self.without_webhooks.iter().map(|(kind, objects)| {
+            let named = objects.named();
+            format!("{named}: the API server calls no webhooks for {kind}, so policies change nothing there")
+        });
+        differences.chain(not_admitted).chain(without_webhooks)
     }
 }
 

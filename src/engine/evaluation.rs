@@ -32,6 +32,8 @@ pub(super) struct Evaluation<'a> {
     /// The object of the request, which an update without a stored object starts from.
     pub(super) original: &'a Value,
     pub(super) namespace_labels: Option<&'a Value>,
+    /// Whether the labels of the namespace are needed and not known.
+    lacks_namespace_labels: bool,
     /// The stored object of an update.
     pub(super) old: Option<&'a Value>,
     pub(super) merge_context: MergeContext<'a>,
@@ -90,8 +92,11 @@ pub(super) fn evaluate<T>(
     }
     let labels = engine
         .needs_namespace_labels(policies, kind, subresource)
-        .then(|| world.namespace_labels(&placed.namespace))
-        .flatten();
+        .then(|| world.namespace_labels(&placed.namespace));
+    let lacks_namespace_labels = matches!(labels, Some(None));
+    let has_name = engine.settings.admission.is_some() && !placed.namespace.is_empty();
+    let labels =
+        labels.and_then(|labels| if has_name { with_name(labels, &placed.namespace) } else { labels });
     let identity = ObjectRef::of(&placed.object).map(|identity| ObjectRef {
         // Reports do not show an added namespace.
         namespace: identity.namespace.filter(|_| !placed.is_added()),
@@ -110,6 +115,7 @@ pub(super) fn evaluate<T>(
         placed: &placed,
         original,
         namespace_labels: labels.as_ref(),
+        lacks_namespace_labels,
         old,
         merge_context: MergeContext::new(&engine.settings.schemas),
         needs_namespace_labels: Cell::new(false),
@@ -119,6 +125,14 @@ pub(super) fn evaluate<T>(
         classic: ObjectState::default(),
     });
     Some((result, taint.secrets()))
+}
+
+/// The labels of a namespace with the one that the API server sets to its name.
+fn with_name(labels: Option<Value>, namespace: &Text) -> Option<Value> {
+    const NAME: &str = "kubernetes.io/metadata.name";
+    let mut labels = labels.unwrap_or_else(Value::empty_object);
+    labels.insert(NAME, Value::String(namespace.clone()));
+    Some(labels)
 }
 
 impl Evaluation<'_> {
@@ -168,7 +182,7 @@ impl Evaluation<'_> {
     /// Records that a decision depends on the labels of the namespace or on the user.
     #[inline]
     pub(super) fn note_needs(&self, labels: bool, user: bool) {
-        if labels && self.namespace_labels.is_none() && !self.placed.namespace.is_empty() {
+        if labels && self.lacks_namespace_labels && !self.placed.namespace.is_empty() {
             self.needs_namespace_labels.set(true);
         }
         if user && self.engine.settings.user.is_none() {

@@ -1,6 +1,7 @@
 //! The order of policies: each sees the object as the earlier ones left it.
 
-use crate::report::{MissingInputs, ObjectReport, PolicyReport};
+use crate::admission::has_webhooks;
+use crate::report::{MissingInputs, ObjectReport, PolicyReport, ViewReport};
 use crate::secrets::Secrets;
 use crate::value::Value;
 
@@ -17,6 +18,9 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
         return untouched();
     }
     let evaluated = evaluate(engine, Input { object, original: None, old, world }, |evaluation| {
+        if is_exempt(evaluation) {
+            return without_policies(evaluation, object);
+        }
         let (policies, after, steps) = run_all(evaluation);
         let order = order_check::check(evaluation, &steps);
         let after = evaluation.placed.take_back(object, after);
@@ -39,6 +43,24 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
     evaluated.map_or_else(untouched, |(report, secrets)| ObjectReport { secrets, ..report })
 }
 
+/// Whether policies have no effect on the object in the view of the run.
+fn is_exempt(evaluation: &Evaluation<'_>) -> bool {
+    evaluation.engine.settings.admission.is_some() && !has_webhooks(evaluation.own_kind)
+}
+
+/// The report of an object whose kind has no webhooks.
+fn without_policies(evaluation: &Evaluation<'_>, object: &Value) -> ObjectReport {
+    let (policies, after, _) = evaluation.aside(|| run_all(evaluation));
+    let has_effect =
+        after != evaluation.placed.object || policies.iter().any(|(_, policy)| policy.has_error());
+    let without_webhooks = has_effect.then(|| evaluation.own_kind.kind.clone());
+    ObjectReport {
+        object: evaluation.identity.cloned(),
+        view: ViewReport { without_webhooks, ..ViewReport::default() },
+        ..ObjectReport::untouched(object.clone())
+    }
+}
+
 /// Runs the policies with targets that an object triggers. `before` and `after` are the object of the request and
 /// the same after [`run`].
 pub(super) fn run_targets(
@@ -50,7 +72,8 @@ pub(super) fn run_targets(
 ) -> Triggered {
     let input = Input { object: after, original: Some(before), old, world };
     let evaluated = evaluate(engine, input, |evaluation| {
-        let reports = evaluation.policies.all().filter_map(|(policy, parts)| {
+        let policies = evaluation.policies.all().filter(|_| !is_exempt(evaluation));
+        let reports = policies.filter_map(|(policy, parts)| {
             let report = family::run_targets(evaluation, policy, &parts, targets)?;
             (!report.rules.is_empty()).then_some(report)
         });

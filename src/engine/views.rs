@@ -22,6 +22,7 @@ pub(super) fn report(
         .filter(|_| reports.iter().any(|(number, report)| needs_fields(evaluation, *number, report)));
     ViewReport {
         not_admitted: not_admitted.map(ToString::to_string),
+        without_webhooks: None,
         differences: differences(evaluation, (reports, steps), after).unwrap_or_default(),
     }
 }

@@ -7,6 +7,8 @@ use crate::value::{Pointer, Text, Value};
 pub struct ViewReport {
     /// Why policies saw the object as written, though the admitted view was wanted.
     pub not_admitted: Option<String>,
+    /// The kind of the object, if its policies have no effect because the API server calls no webhooks for the kind.
+    pub without_webhooks: Option<Text>,
     /// The rules that do something else in the admitted view.
     pub differences: Vec<ViewDifference>,
 }
