@@ -6,4 +6,5 @@ mod controllers;
 mod impact;
 mod live;
 mod network_faults;
+mod render;
 mod resources;

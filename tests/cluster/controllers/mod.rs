@@ -2,7 +2,7 @@
 
 mod admission;
 mod conformance;
-mod conformance_policies;
+pub(crate) mod conformance_policies;
 mod corpus_case;
 mod mutate_existing;
 mod mutate_output;

@@ -188,7 +188,7 @@ impl Rest {
     }
 
     /// The path that objects of a kind are created at.
-    fn collection(&self, object: &Value) -> Result<String, Refusal> {
+    pub fn collection(&self, object: &Value) -> Result<String, Refusal> {
         let (root, kind) = self.kind(object)?;
         if !kind.namespaced {
             return Ok(format!("{root}/{}", kind.plural));
