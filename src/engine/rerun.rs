@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::policy::Policy;
 use crate::report::PolicyReport;
-use crate::value::{Change, ChangeKind, PathSet, Segment, Step, Value, are_aligned, changes};
+use crate::value::{Change, ChangeKind, PathSet, Pointer, Segment, Step, Value, are_aligned, changes};
 
 use super::evaluation::{Evaluation, PolicyRun};
 use super::family;
@@ -27,53 +27,73 @@ pub(super) enum Effect {
     Rerun(Option<PolicyReport>),
 }
 
-/// What policies do if the object before them differs, and that object after them. No effect on the report.
+/// What policies do with another state of the object.
+pub(super) struct Rerun {
+    pub(super) effects: Vec<Effect>,
+    /// How the object differs after them.
+    ending: Ending,
+}
+
+enum Ending {
+    Object(Value),
+    Differences(Vec<Difference>),
+}
+
+impl Rerun {
+    /// The other object, which was `object` before the policies, after them.
+    pub(super) fn result(&self, evaluation: &Evaluation<'_>, ran: &[Ran<'_>], object: &Value) -> Value {
+        match &self.ending {
+            Ending::Object(object) => object.clone(),
+            Ending::Differences(differences) => {
+                let after = ran.last().map_or(&evaluation.placed.object, |policy| policy.after);
+                let run = || evaluation.aside(|| run_all(evaluation, ran, object)).1;
+                apply(differences, after).unwrap_or_else(run)
+            }
+        }
+    }
+}
+
+/// Runs policies again where the object before them differs, without effect on the report.
 pub(super) fn rerun(
     evaluation: &Evaluation<'_>,
     ran: &[Ran<'_>],
     object: &Value,
     differences: &Differences,
-) -> (Vec<Effect>, Value) {
-    let rerun = || rerun_concerned(evaluation, ran, object, differences);
-    evaluation.aside(rerun).unwrap_or_else(|| evaluation.aside(|| rerun_all(evaluation, ran, object)))
+) -> Rerun {
+    let rerun = || rerun_concerned(evaluation, ran, differences);
+    evaluation.aside(rerun).unwrap_or_else(|| {
+        let (effects, object) = evaluation.aside(|| run_all(evaluation, ran, object));
+        Rerun { effects, ending: Ending::Object(object) }
+    })
 }
 
 /// `None` if differences below a list cannot be followed, because its elements came, went or moved.
-fn rerun_concerned(
-    evaluation: &Evaluation<'_>,
-    ran: &[Ran<'_>],
-    object: &Value,
-    differences: &Differences,
-) -> Option<(Vec<Effect>, Value)> {
+fn rerun_concerned(evaluation: &Evaluation<'_>, ran: &[Ran<'_>], differences: &Differences) -> Option<Rerun> {
     // These may read anything.
     let concerns_all = !evaluation.engine.settings.exceptions.all().is_empty();
     let mut differences = Cow::Borrowed(differences);
     let mut effects = Vec::with_capacity(ran.len());
-    // The other state, unless policies changed both in the same way since it was known.
-    let mut current = Some(object.clone());
     for policy in ran {
-        let is_unchanged = policy.before.same_storage(policy.after);
         if !concerns_all && !differences.concern(policy) {
             effects.push(Effect::Same);
-            current = current.filter(|_| is_unchanged);
             continue;
         }
-        let before = match current {
-            Some(current) => current,
-            None => differences.apply(policy.before)?,
-        };
+        let is_concerning = |one: &Difference| concerns_all || policy.touches(&one.change.pointer);
+        let (concerning, others): (Vec<_>, Vec<_>) =
+            differences.found.iter().cloned().partition(is_concerning);
+        let before = apply(&concerning, policy.before)?;
         let (report, after) = run(evaluation, policy, before.clone());
         effects.push(Effect::Rerun(report));
-        if !is_unchanged || !after.same_storage(&before) {
-            differences = Cow::Owned(Differences::between(policy.after, &after));
+        if !policy.before.same_storage(policy.after) || !after.same_storage(&before) {
+            let differences = differences.to_mut();
+            differences.found = others;
+            differences.add(policy.after, changes(policy.after, &after));
         }
-        current = Some(after);
     }
-    let last = ran.last().map_or(&evaluation.placed.object, |policy| policy.after);
-    Some((effects, current.or_else(|| differences.apply(last))?))
+    Some(Rerun { effects, ending: Ending::Differences(differences.into_owned().found) })
 }
 
-fn rerun_all(evaluation: &Evaluation<'_>, ran: &[Ran<'_>], object: &Value) -> (Vec<Effect>, Value) {
+fn run_all(evaluation: &Evaluation<'_>, ran: &[Ran<'_>], object: &Value) -> (Vec<Effect>, Value) {
     let mut current = object.clone();
     let mut effects = Vec::with_capacity(ran.len());
     for policy in ran {
@@ -90,13 +110,31 @@ fn run(evaluation: &Evaluation<'_>, policy: &Ran<'_>, before: Value) -> (Option<
     (report, after.unwrap_or(before))
 }
 
+impl Ran<'_> {
+    /// What its rules may read and write.
+    fn paths(&self) -> impl Iterator<Item = &PathSet> {
+        let rules = self.parts.iter().filter_map(|part| self.policy.paths(*part));
+        rules.flat_map(|rule| [&rule.reads, &rule.writes])
+    }
+
+    fn touches(&self, field: &Pointer) -> bool {
+        self.paths().any(|paths| paths.overlaps(field))
+    }
+}
+
 /// How another state of the object differs.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Differences {
-    /// The state of the run at which they were found.
-    base: Value,
-    changes: Vec<Change>,
+    found: Vec<Difference>,
+    /// Their paths, and those of earlier ones.
     paths: PathSet,
+}
+
+#[derive(Clone)]
+struct Difference {
+    change: Change,
+    /// The state of the run at which it was found.
+    base: Value,
 }
 
 impl Differences {
@@ -118,15 +156,20 @@ impl Differences {
     }
 
     fn new(base: &Value, changes: Vec<Change>) -> Self {
-        let mut paths = PathSet::default();
-        for change in &changes {
+        let mut differences = Self::default();
+        differences.add(base, changes);
+        differences
+    }
+
+    fn add(&mut self, base: &Value, changes: Vec<Change>) {
+        for change in changes {
             let step = |segment: &Segment| match segment {
                 Segment::Key(key) => Step::Key(key.clone()),
                 Segment::Index(_) => Step::Elements,
             };
-            paths.insert(&Vec::from_iter(change.pointer.segments().iter().map(step)));
+            self.paths.insert(&Vec::from_iter(change.pointer.segments().iter().map(step)));
+            self.found.push(Difference { change, base: base.clone() });
         }
-        Self { base: base.clone(), changes, paths }
     }
 
     /// Their paths, with everything below them.
@@ -136,19 +179,18 @@ impl Differences {
 
     /// Whether a policy may read or write one of them.
     fn concern(&self, policy: &Ran<'_>) -> bool {
-        let mut rules = policy.parts.iter().filter_map(|part| policy.policy.paths(*part));
-        rules.any(|rule| rule.reads.intersects(&self.paths) || rule.writes.intersects(&self.paths))
+        policy.paths().any(|paths| paths.intersects(&self.paths))
     }
+}
 
-    /// The other state that belongs to a later state of the run.
-    fn apply(&self, object: &Value) -> Option<Value> {
-        if !self.changes.iter().all(|change| has_same_lists(change, &self.base, object)) {
-            return None;
-        }
-        let mut object = object.clone();
-        self.changes.iter().try_for_each(|change| apply(change, &mut object))?;
-        Some(object)
+/// The other state that belongs to a state of the run.
+fn apply(differences: &[Difference], object: &Value) -> Option<Value> {
+    if !differences.iter().all(|one| has_same_lists(&one.change, &one.base, object)) {
+        return None;
     }
+    let mut object = object.clone();
+    differences.iter().try_for_each(|one| apply_change(&one.change, &mut object))?;
+    Some(object)
 }
 
 /// Whether the lists above a node have the same elements in two objects.
@@ -174,7 +216,7 @@ fn has_same_lists(change: &Change, one: &Value, other: &Value) -> bool {
     true
 }
 
-fn apply(change: &Change, object: &mut Value) -> Option<()> {
+fn apply_change(change: &Change, object: &mut Value) -> Option<()> {
     let Some((last, parents)) = change.pointer.segments().split_last() else {
         *object = match &change.kind {
             ChangeKind::Add(value) | ChangeKind::Replace { after: value, .. } => value.clone(),

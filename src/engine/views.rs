@@ -6,7 +6,7 @@ use crate::value::{Change, ChangeKind, PathSet, Pointer, Segment, Step, Value, c
 
 use super::evaluation::Evaluation;
 use super::order_check::Step as PolicyStep;
-use super::rerun::{Differences, Effect, Ran, rerun};
+use super::rerun::{Differences, Effect, Ran, Rerun, rerun};
 
 /// So many fields of a rule are tried, to find those that decide.
 const MAX_TRIED_FIELDS: usize = 16;
@@ -85,9 +85,10 @@ fn differences(
     if rules.iter().all(Vec::is_empty) {
         return None;
     }
-    let (effects, result) = rerun(evaluation, &policies, written, &of_written);
+    let on_written = rerun(evaluation, &policies, written, &of_written);
+    let effects = &on_written.effects;
     let mut differing = Vec::new();
-    for (index, (rules, effect)) in rules.iter().zip(&effects).enumerate() {
+    for (index, (rules, effect)) in rules.iter().zip(effects).enumerate() {
         let rules = rules.iter().filter(|(rule, _)| !is_same(effect, rule));
         differing.extend(rules.map(|(rule, fields)| (index, *rule, fields)));
     }
@@ -96,8 +97,9 @@ fn differences(
         Effect::Rerun(other) => report.has_error() == other.as_ref().is_some_and(PolicyReport::has_error),
     };
     if differing.is_empty()
-        || evaluation.placed.without_namespace(result) == *after
-            && reports.iter().zip(&effects).all(has_same_failure)
+        || reports.iter().zip(effects).all(has_same_failure)
+            && evaluation.placed.without_namespace(on_written.result(evaluation, &policies, written))
+                == *after
     {
         return None;
     }
@@ -139,7 +141,8 @@ fn deciding<'a>(
     let matters = |field: &&&Default| {
         let admitted = &evaluation.placed.object;
         let object = field.undone(admitted);
-        let (effects, _) = rerun(evaluation, policies, &object, &Differences::between(admitted, &object));
+        let differences = Differences::between(admitted, &object);
+        let Rerun { effects, .. } = rerun(evaluation, policies, &object, &differences);
         effects.last().is_some_and(|effect| !is_same(effect, rule))
     };
     let mut deciding: Vec<&Default> = fields.iter().take(MAX_TRIED_FIELDS).filter(matters).copied().collect();
@@ -167,9 +170,9 @@ fn concerned_rules<'a>(
         .filter_map(|rule| {
             let part = names.iter().position(|summary| *summary.name == rule.rule)?;
             let paths = policy.paths(part)?;
-            let touches = |default: &&Default| {
-                paths.reads.overlaps(&default.field) || paths.writes.overlaps(&default.field)
-            };
+            let mut sets = vec![&paths.reads, &paths.writes];
+            sets.retain(|set| set.intersects(fields));
+            let touches = |default: &&Default| sets.iter().any(|set| set.overlaps(&default.field));
             let fields: Vec<&Default> = defaults.iter().filter(touches).collect();
             (!fields.is_empty()).then_some((rule, fields))
         })
