@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::render::listed;
+use crate::render::{and_more, listed};
 use crate::report::{ObjectReport, OrderDependence};
 use crate::value::Text;
 
@@ -48,7 +48,7 @@ impl OrderNotes {
 impl OrderNote {
     fn text(&self, policies: &[Text]) -> String {
         let Self { object, others, fields, failing } = self;
-        let others = if *others == 0 { String::new() } else { format!(" and {others} more") };
+        let objects = and_more(object, *others);
         let names = match policies.split_last() {
             Some((last, first)) if first.len() < 10 => format!("{} and {last}", first.join(", ")),
             _ => listed(policies.iter().map(ToString::to_string)),
@@ -60,12 +60,12 @@ impl OrderNote {
         let places: Vec<String> = fields.into_iter().chain(failing).collect();
         if places.is_empty() {
             return format!(
-                "{object}{others}: policies {names} may give another result in another order: too many policies that \
+                "{objects}: policies {names} may give another result in another order: too many policies that \
                  change or read the same fields to compare; a cluster runs policies in no fixed order"
             );
         }
         format!(
-            "{object}{others}: policies {names} give another result in {order} ({}); a cluster runs policies in no \
+            "{objects}: policies {names} give another result in {order} ({}); a cluster runs policies in no \
              fixed order",
             places.join("; ")
         )

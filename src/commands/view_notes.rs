@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::render::counted;
+use crate::render::{and_more, counted};
 use crate::report::{ObjectReport, ViewDifference};
 use crate::value::Text;
 
@@ -54,7 +54,7 @@ impl ViewNotes {
     /// One for each rule and field, one for each reason, and one for each kind without webhooks.
     pub(super) fn texts(&self) -> impl Iterator<Item = String> {
         let differences = self.differences.iter().map(|((policy, rule, field, does), objects)| {
-            let objects = objects.named();
+            let objects = and_more(&objects.first, objects.others);
             format!("{objects}: rule {policy}/{rule} reads {field}, which the API server {does} ({NUMBER})")
         });
         let not_admitted = self.not_admitted.iter().map(|(reason, objects)| {
@@ -62,18 +62,9 @@ impl ViewNotes {
             format!("{reason}: {count} evaluated as written, the first is {}", objects.first)
         });
         let without_webhooks = self.without_webhooks.iter().map(|(kind, objects)| {
-            let named = objects.named();
+            let named = and_more(&objects.first, objects.others);
             format!("{named}: the API server calls no webhooks for {kind}, so policies change nothing there")
         });
         differences.chain(not_admitted).chain(without_webhooks)
-    }
-}
-
-impl Objects {
-    fn named(&self) -> String {
-        match self.others {
-            0 => self.first.clone(),
-            others => format!("{} and {others} more", self.first),
-        }
     }
 }

@@ -8,6 +8,11 @@ pub fn counted(number: usize, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
+/// A name and the number of others that are like it: `Pod/web and 2 more`.
+pub fn and_more(first: &str, others: usize) -> String {
+    if others == 0 { first.to_owned() } else { format!("{first} and {others} more") }
+}
+
 /// The first ten names and the number of the others.
 pub fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
     first_names(LISTED_NAMES, names)

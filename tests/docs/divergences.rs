@@ -130,13 +130,10 @@ impl Page {
         let path = folder().join(format!("{name}.md"));
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let mut blocks = BTreeMap::new();
-        let mut lines = text.lines();
-        while let Some(line) = lines.next() {
-            let Some(info) = line.strip_prefix("```") else { continue };
-            let body: String =
-                lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
-            let before = blocks.insert(info.to_owned(), body);
-            assert!(before.is_none(), "{name}: two blocks `{info}`");
+        for (info, body) in test_support::markdown::blocks(&text) {
+            let repeats = blocks.contains_key(&info);
+            assert!(!repeats, "{name}: two blocks `{info}`");
+            blocks.insert(info, body);
         }
         Self { name: name.to_owned(), text, blocks }
     }

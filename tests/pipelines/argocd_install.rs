@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::folder::{Folder, kyv_program};
-use crate::page::follow;
+use crate::page_runner::follow;
 use crate::workspace::{build, example};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");

@@ -13,7 +13,7 @@ mod folder;
 mod kpt;
 mod kustomize;
 #[cfg(unix)]
-mod page;
+mod page_runner;
 #[cfg(unix)]
 mod pages;
 mod recipes;

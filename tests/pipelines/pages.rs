@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::folder::{Folder, kyv_program};
-use crate::page::follow;
+use crate::page_runner::follow;
 
 #[test]
 fn render_and_admission() {

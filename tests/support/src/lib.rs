@@ -10,6 +10,7 @@ pub mod files;
 pub mod go_yaml;
 pub mod kyverno;
 pub mod kyverno_cli;
+pub mod markdown;
 pub mod normalize;
 pub mod objects;
 pub mod policy_installer;

@@ -32,17 +32,13 @@ pub(crate) fn follow(
     }
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(page)).expect(page);
     let mut blocks = BTreeMap::new();
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        let Some(info) = line.strip_prefix("```") else { continue };
-        let body: String =
-            lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
+    for (info, body) in test_support::markdown::blocks(&text) {
         match info.split_once(' ') {
             Some((_, file)) => folder.write(file, &body),
             None if info == "console" => console(folder, &body),
             None => {}
         }
-        blocks.insert(info.to_owned(), body);
+        blocks.insert(info, body);
     }
     blocks
 }
