@@ -193,6 +193,8 @@ fn valid_or_all(random: &mut Random, all: &[&str], valid: usize) -> Value {
 
 fn integer(random: &mut Random, bits: u8) -> Value {
     let plain = ["0", "0", "1", "1", "2", "30", "80", "443", "420", "-1", "65535", "2147483647"];
+    // No `1.0` and `1e2`: an API server refuses them as integers, but kubectl and others send `1` and `100`, and that is
+    // what the view is made of.
     let odd = ["2147483648", "9223372036854775807", "9223372036854775808", "1.5", "-0"];
     if random.below(100) > 0 {
         return number(plain[random.below(plain.len())]);
