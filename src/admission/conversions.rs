@@ -188,12 +188,31 @@ const AUTOSCALER_ANNOTATIONS: &[&str] = &[
     "autoscaling.alpha.kubernetes.io/conditions",
 ];
 
+/// Annotations that hold fields of later versions as JSON, and whether it is a list. Other texts and empty lists are
+/// dropped.
+const AUTOSCALER_JSON: [(&str, bool); 4] = [
+    (METRICS, true),
+    (CURRENT_METRICS, true),
+    ("autoscaling.alpha.kubernetes.io/conditions", true),
+    ("autoscaling.alpha.kubernetes.io/behavior", false),
+];
+
 /// Without any metrics, also in the annotation, it is 80 % of the requested CPU.
 fn autoscaler(autoscaler: &mut Value) {
-    let metrics = annotation(autoscaler, METRICS).and_then(|metrics| Value::from_json(metrics).ok());
-    let has_metrics =
-        metrics.is_some_and(|metrics| metrics.as_array().is_some_and(|metrics| !metrics.is_empty()));
-    if !has_metrics && let Some(spec) = field_mut(autoscaler, "spec") {
+    for (name, is_list) in AUTOSCALER_JSON {
+        let json = annotation(autoscaler, name).map(Value::from_json);
+        let is_kept = json.is_none_or(|json| match json {
+            Ok(Value::Array(elements)) => is_list && !elements.is_empty(),
+            Ok(Value::Object(_)) => !is_list,
+            _ => false,
+        });
+        if !is_kept {
+            drop_annotations(autoscaler, &[name]);
+        }
+    }
+    if annotation(autoscaler, METRICS).is_none()
+        && let Some(spec) = field_mut(autoscaler, "spec")
+    {
         set_number(spec, "targetCPUUtilizationPercentage", 80);
     }
     let current = autoscaler.path(&["status", "currentCPUUtilizationPercentage"]);

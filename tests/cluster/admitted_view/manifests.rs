@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kyv::value::{GroupVersionKind, Value};
-use kyv::yaml::{Limits, Source, read};
+use kyv::yaml::{Limits, Source, parse_value, read};
 
 /// Folder of `tests/tools`, module, folder in the module, how many objects at most.
 const SOURCES: [(&str, &str, &str, usize); 14] = [
@@ -108,4 +108,25 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+/// The manifests of `conditional_defaults.yaml`.
+pub(crate) fn conditional_defaults() -> Vec<Value> {
+    let table = parse_value(include_str!("conditional_defaults.yaml")).expect("YAML");
+    let mut manifests = Vec::new();
+    for (kind, all) in table.as_object().expect("a map").iter().filter(|(kind, _)| &***kind != "Templates") {
+        let (version, kind) = kind.split_once(' ').expect("an apiVersion and a kind");
+        for manifest in all.as_array().expect("a list") {
+            let mut manifest = manifest.clone();
+            manifest.insert("apiVersion", Value::from(version));
+            manifest.insert("kind", Value::from(kind));
+            let mut metadata = manifest.get("metadata").cloned().unwrap_or_else(Value::empty_object);
+            if metadata.get("name").is_none() && metadata.get("generateName").is_none() {
+                metadata.insert("name", Value::from("x"));
+            }
+            manifest.insert("metadata", metadata);
+            manifests.push(manifest);
+        }
+    }
+    manifests
 }

@@ -49,6 +49,19 @@ fn generated_manifests_are_admitted_as_the_view_says() {
     comparison.finish("generated", number * 8 / 10);
 }
 
+/// Random manifests seldom have both sides of a default that depends on other fields.
+#[test]
+fn conditional_defaults_are_those_of_the_view() {
+    if test_support::skip_without_real_programs("the admitted view with conditional defaults") {
+        return;
+    }
+    let server = ApiServer::start_with(&FLAGS);
+    let manifests = manifests::conditional_defaults();
+    let mut comparison = Comparison::start(&server);
+    comparison.run(&manifests);
+    comparison.finish("with conditional defaults", manifests.len() as u64);
+}
+
 #[test]
 fn manifests_of_projects_are_admitted_as_the_view_says() {
     if test_support::skip_without_real_programs("the admitted view of manifests of projects") {
