@@ -1,4 +1,4 @@
-//! The priority of a Pod, which the API server takes from a PriorityClass of the cluster.
+//! The priority of a Pod, which the API server takes from a `PriorityClass` of the cluster.
 
 use crate::report::{Outcome, PolicyReport, SkipReason};
 use crate::value::{Pointer, Text, Value};

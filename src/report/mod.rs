@@ -68,7 +68,7 @@ pub struct MissingInputs {
     pub user: bool,
     /// Exceptions whose conditions cannot be evaluated; they do not apply.
     pub undecided: Vec<UndecidedException>,
-    /// The priority of this PriorityClass, for a rule that reads or writes that of a Pod.
+    /// The priority of this `PriorityClass`, for a rule that reads or writes that of a Pod.
     pub priority_class: Option<Text>,
 }
 
