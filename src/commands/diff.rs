@@ -100,7 +100,7 @@ static FORMATS: &[FormatChoice<FormatOptions>] = &[
 
 pub(super) fn run(arguments: Arguments) -> Exit {
     let Arguments { inputs, output, server_dry_run, style } = arguments;
-    let options = &RunOptions::from(inputs);
+    let options = &RunOptions { keep_going: true, ..RunOptions::from(inputs) };
     on_threads(options, |reporter| {
         if server_dry_run && !options.uses_cluster_state() {
             return reporter.error(Exit::Input, NO_CLUSTER);

@@ -83,12 +83,10 @@ impl<'a> Presentation<'a> {
             if spool.is_due() { reporter.suspend_progress(|| spool.print_pending()) } else { Ok(()) }
         };
         evaluate_all(batches, &evaluator, prepare, consume, |error| errors.push(error))?;
-        for error in errors {
-            reporter.source_error(&error);
-        }
+        reporter.unread_files(&errors.into_iter().collect::<Vec<_>>());
         session.report_cluster_errors(world, reporter);
         reporter.finish_progress();
-        if reporter.exit() == Exit::Input {
+        if reporter.exit() == Exit::Input && !session.keep_going {
             return Ok(());
         }
         reporter.report_gaps();

@@ -20,6 +20,8 @@ pub(super) struct Evaluator<'a, W> {
     pub(super) stored: Option<&'a StoredObjects>,
     /// Whether each changed object is evaluated a second time.
     pub(super) check_idempotent: bool,
+    /// Whether the other inputs are evaluated where one cannot be read.
+    pub(super) keep_going: bool,
     /// Whether objects without a text come from a cluster.
     pub(super) live: bool,
     pub(super) recording: Option<&'a RecordingCluster>,
@@ -163,6 +165,7 @@ impl<'a, W: World> Evaluator<'a, W> {
             old,
             stored: None,
             check_idempotent: false,
+            keep_going: false,
             live: false,
             recording: None,
             shows_secrets: false,

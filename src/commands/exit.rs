@@ -18,7 +18,7 @@ pub(super) enum Exit {
     Cluster,
     /// The user ended the run; the result until then was printed.
     Interrupted,
-    /// Bad usage, unreadable input, a refused policy. Standard output is empty.
+    /// Bad usage, unreadable input, a refused policy. Standard output is empty, unless the command keeps going.
     Input,
 }
 

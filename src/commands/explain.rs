@@ -73,7 +73,7 @@ static FORMATS: &[FormatChoice<ExplanationOptions>] = &[
 
 pub(super) fn run(arguments: Arguments) -> Exit {
     let Arguments { inputs, output, rule, object, all, color } = arguments;
-    let options = &RunOptions::from(inputs);
+    let options = &RunOptions { keep_going: true, ..RunOptions::from(inputs) };
     let mut selection = Selection::new(rule, object);
     on_threads(options, |reporter| {
         let session = Session::open_traced(options, reporter);

@@ -85,8 +85,8 @@ impl<'a> Edits<'a> {
         {
             reporter.error(Exit::Input, &error);
         }
-        let has_input_errors = reporter.exit() == Exit::Input || !errors.is_empty();
-        reporter.source_errors(errors.iter().chain(&unread));
+        let has_input_errors = reporter.exit() == Exit::Input && !keep_going || !errors.is_empty();
+        reporter.unread_files(errors.iter().chain(&unread));
         session.report_cluster_errors(world, reporter);
         reporter.report_gaps();
         for input in &repeated {

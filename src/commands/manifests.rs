@@ -45,9 +45,10 @@ pub(super) fn manifests(
             Err(error) => errors.push(error),
         }
     }
-    reporter.source_errors(&errors);
+    reporter.unread_files(&errors);
+    let has_inputs = errors.is_empty() || options.keep_going && manifests.inputs() > 0;
     let has_targets = session.is_none_or(|session| add_targets(options, session, &mut manifests, reporter));
-    if !errors.is_empty() || !has_targets {
+    if !has_inputs || !has_targets {
         // The other files are still read, so that one run reports all errors.
         report_errors(manifests.documents(), reporter);
         return None;

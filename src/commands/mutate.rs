@@ -54,9 +54,9 @@ pub(super) struct Arguments {
     /// cannot be read or the cluster does not tell all that it is asked.
     #[arg(short, long, requires = "filename", conflicts_with_all = ["output", "kustomize", "objects"], help_heading = "Output")]
     in_place: bool,
-    /// With -i: write what the other policies changed even if a rule fails, the other files even if one cannot
-    /// be read, and what may be wrong for want of an answer of the cluster.
-    #[arg(long, requires = "in_place", help_heading = "Output")]
+    /// Go on without policies that are refused and files that cannot be read. With -i, also write the files
+    /// where a rule failed or the cluster could not be read.
+    #[arg(long, help_heading = "Output")]
     keep_going: bool,
     /// Write nothing, name the files given with -f that would change, and exit with 1 if there are any.
     #[arg(long, requires = "filename", conflicts_with_all = ["output", "kustomize", "objects"], help_heading = "Output")]
@@ -111,7 +111,7 @@ pub(super) fn run(arguments: Arguments) -> Exit {
     let Arguments { inputs, output, in_place, keep_going, check, server_dry_run, canonical, style } =
         arguments;
     let in_place = in_place || check;
-    let options = &RunOptions::from(inputs);
+    let options = &RunOptions { keep_going, ..RunOptions::from(inputs) };
     let layout = if canonical { Layout::Canonical } else { Layout::Kept };
     on_threads(options, |reporter| {
         if in_place && options.manifests.iter().any(|path| path.as_os_str() == "-") {

@@ -55,6 +55,8 @@ pub(super) struct RunOptions {
     pub(super) service_account_token: bool,
     /// Whether omissions are errors.
     pub(super) strict: bool,
+    /// Whether the rest is evaluated where a policy is refused or a file cannot be read.
+    pub(super) keep_going: bool,
     /// Whether notes and the summary are left out.
     pub(super) quiet: bool,
     /// Whether each changed object is evaluated a second time.

@@ -42,7 +42,7 @@ pub(super) fn chunks(
 
 /// Evaluates all documents. `prepare` is called for each of them on many threads, `consume` with the results in the order of
 /// the input, and `fail` with the errors of the input. After an error that voids the result `consume` is not called any
-/// more, and the rest of the input is read for its errors only.
+/// more, and the rest of the input is read for its errors only, unless the evaluator keeps going.
 ///
 /// With rules that have targets all documents are kept until the last one was evaluated, because each may still be
 /// changed for another. The first error of `consume` ends it.
@@ -57,10 +57,11 @@ pub(super) fn evaluate_all<W: World, R: Send>(
         let prepared = prepare(&mut evaluated);
         (evaluated, prepared)
     };
+    let voids = |error: &SourceError| !evaluator.keep_going && error.spoils_the_rest();
     let mut consume = |(evaluated, prepared)| consume(evaluated, prepared);
     if !evaluator.engine.has_targets() {
         let evaluate = |document| prepared(evaluator.evaluate(document));
-        return Pipeline { evaluate, consume, fail, failed: AtomicBool::new(false) }.run(batches);
+        return Pipeline { evaluate, consume, fail, voids, failed: AtomicBool::new(false) }.run(batches);
     }
     let mut kept = Vec::new();
     let mut failed = false;
@@ -69,11 +70,11 @@ pub(super) fn evaluate_all<W: World, R: Send>(
         Ok(())
     };
     let note = |error: SourceError| {
-        failed |= error.spoils_the_rest();
+        failed |= voids(&error);
         fail(error);
     };
     let evaluate = |document| evaluator.evaluate(document);
-    Pipeline { evaluate, consume: keep, fail: note, failed: AtomicBool::new(false) }.run(batches)?;
+    Pipeline { evaluate, consume: keep, fail: note, voids, failed: AtomicBool::new(false) }.run(batches)?;
     if failed {
         return Ok(());
     }
@@ -89,22 +90,25 @@ pub(super) fn evaluate_all<W: World, R: Send>(
     }
 }
 
-struct Pipeline<E, T, F> {
+struct Pipeline<E, T, F, V> {
     evaluate: E,
     consume: T,
     fail: F,
+    /// Whether an error voids the result.
+    voids: V,
     /// Whether an error voids the result, so that nothing has to be evaluated any more.
     failed: AtomicBool,
 }
 
-impl<E, T, F> Pipeline<E, T, F> {
+impl<E, T, F, V> Pipeline<E, T, F, V> {
     fn run<R: Send>(self, batches: impl Iterator<Item = InputBatch>) -> io::Result<()>
     where
         E: Fn(InputDocument) -> R + Sync,
         T: FnMut(R) -> io::Result<()>,
         F: FnMut(SourceError),
+        V: Fn(&SourceError) -> bool,
     {
-        let Self { evaluate, mut consume, mut fail, failed } = self;
+        let Self { evaluate, mut consume, mut fail, voids, failed } = self;
         let (evaluate, failed) = (&evaluate, &failed);
         let mut consume_all = |results: Results<R>| -> io::Result<()> {
             for result in results {
@@ -112,7 +116,7 @@ impl<E, T, F> Pipeline<E, T, F> {
                     Ok(result) if !failed.load(Ordering::Relaxed) => consume(result)?,
                     Ok(_) => {}
                     Err(error) => {
-                        failed.fetch_or(error.spoils_the_rest(), Ordering::Relaxed);
+                        failed.fetch_or(voids(&error), Ordering::Relaxed);
                         fail(error);
                     }
                 }

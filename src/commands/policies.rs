@@ -32,17 +32,17 @@ pub(super) fn policies(
         unread.into_iter().for_each(|unread| reporter.unread_policies(unread));
     }
     let names = names.join(", ");
-    match loader.finish(&names) {
-        Ok(loaded) => Some(loaded),
-        Err(refused) => {
-            let is_no_policy =
-                |error: &&SourceError| matches!(error, SourceError::NoPolicy { path } if *path == names);
-            // Some policies of the cluster may exist that could not be read, which was reported.
-            reporter.source_errors(refused.errors.iter().filter(|error| is_whole || !is_no_policy(error)));
-            reporter.divergences(refused.divergences, options.dialect.semantics);
-            None
-        }
+    let (loaded, refused) = loader.finish_in_part(&names);
+    if refused.errors.is_empty() {
+        return Some(loaded);
     }
+    let is_no_policy =
+        |error: &&SourceError| matches!(error, SourceError::NoPolicy { path } if *path == names);
+    // Some policies of the cluster may exist that could not be read, which was reported.
+    reporter.source_errors(refused.errors.iter().filter(|error| is_whole || !is_no_policy(error)));
+    reporter.divergences(refused.divergences, options.dialect.semantics);
+    reporter.refused(refused.policies, refused.files);
+    (options.keep_going && !loaded.policies.is_empty()).then_some(loaded)
 }
 
 /// The kinds that rules can match.

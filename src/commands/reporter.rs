@@ -163,6 +163,25 @@ impl Reporter {
         self.source_error(&why.into());
     }
 
+    /// Adds policies that are not valid and files that could not be read to what the result lacks.
+    pub(super) fn refused(&mut self, policies: Vec<String>, files: Vec<String>) {
+        let policies = policies.iter().map(|name| printable_line(name));
+        self.gaps.refused_policies.extend(policies);
+        for file in files.iter().map(|file| printable_line(file)) {
+            if !self.gaps.unread_files.contains(&file) {
+                self.gaps.unread_files.push(file);
+            }
+        }
+    }
+
+    /// Prints the errors of manifests, and adds their files to what the result lacks.
+    pub(super) fn unread_files<'e>(&mut self, errors: impl IntoIterator<Item = &'e SourceError>) {
+        for error in errors {
+            self.source_error(error);
+            self.refused(Vec::new(), error.file().into_iter().collect());
+        }
+    }
+
     pub(super) const fn gaps(&self) -> &MissingData {
         &self.gaps
     }
@@ -170,7 +189,8 @@ impl Reporter {
     /// Prints what could not be read.
     pub(super) fn report_gaps(&mut self) {
         if !self.gaps.is_empty() {
-            self.error(Exit::Cluster, format!("the answer is incomplete: {}", self.gaps));
+            let exit = if self.gaps.has_all_of_cluster() { Exit::Input } else { Exit::Cluster };
+            self.error(exit, format!("the result is incomplete: {}", self.gaps));
         }
     }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::render::{
-    Width, counted, dry_run_line, dry_runs_line, error_lines, listed, missing_targets, shown_message,
-    summary_table,
+    Width, counted, dry_run_line, dry_runs_line, error_lines, listed, missing_targets, refused_inputs,
+    shown_message, summary_table,
 };
 use crate::report::{ObjectReport, Outcome, RunningKyverno, ServerDryRun, Totals};
 use crate::semantics::{DivergenceSet, Semantics};
@@ -372,6 +372,7 @@ impl RunSummary {
     /// Looks for the Kyverno of the cluster, and notes what it does for the divergences of the run.
     pub(super) fn find_installed(&mut self, session: &Session) {
         self.tally.kyverno = self.installed(session);
+        self.tally.policies = session.engine.policies().policies().len();
     }
 
     fn installed(&self, session: &Session) -> Option<RunningKyverno> {
@@ -396,13 +397,19 @@ impl RunSummary {
 
     pub(super) fn report_totals(&self, style: SummaryStyle, reporter: &Reporter) {
         match style {
-            SummaryStyle::Line => reporter.summary(&self.line("changed", "changed")),
-            SummaryStyle::WouldLine => reporter.summary(&self.line("would change", "would be changed")),
+            SummaryStyle::Line => self.report_line("changed", "changed", reporter),
+            SummaryStyle::WouldLine => self.report_line("would change", "would be changed", reporter),
             SummaryStyle::Table => {
                 reporter.summary(summary_table(&self.tally, reporter.gaps(), Width::Short).trim_end());
             }
             SummaryStyle::None => {}
         }
+    }
+
+    fn report_line(&self, alone: &str, by: &str, reporter: &Reporter) {
+        let refused = refused_inputs(&self.tally, reporter.gaps());
+        let refused = refused.map_or_else(String::new, |line| format!("{line}\n"));
+        reporter.summary(&format!("{refused}{}", self.line(alone, by)));
     }
 
     fn line(&self, alone: &str, by: &str) -> String {

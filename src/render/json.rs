@@ -164,6 +164,8 @@ fn gaps_json(gaps: &MissingData) -> Value {
         ("inPart", names(&gaps.partial)),
         ("objects", names(&gaps.not_found)),
         ("policies", names(&gaps.policies)),
+        ("refusedPolicies", names(&gaps.refused_policies)),
+        ("files", names(&gaps.unread_files)),
         ("lookUps", names(&gaps.failed_lookups)),
     ])
 }

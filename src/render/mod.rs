@@ -33,7 +33,7 @@ pub use messages::{divergence_notes, dry_run_line, error_lines, missing_targets,
 pub use patch::json_patch;
 pub use printable::{printable, printable_line};
 pub use suite::{SuiteView, suite_difference, suite_totals, suites_json, suites_markdown, suites_text};
-pub use summary::{Width, dry_runs_line, markdown, summary_table};
+pub use summary::{Width, dry_runs_line, markdown, refused_inputs, summary_table};
 pub use words::{and_more, counted, listed};
 
 /// The origin of an object: a file and a line.

@@ -170,6 +170,17 @@ fn totals(tally: &Totals, gaps: &MissingData) -> String {
     line
 }
 
+/// A line on refused policies and unreadable files; `None` without any.
+pub fn refused_inputs(tally: &Totals, gaps: &MissingData) -> Option<String> {
+    let policies = |number| if number == 1 { "1 policy".to_owned() } else { format!("{number} policies") };
+    let refused = gaps.refused_policies.len();
+    let refused = (refused > 0).then(|| format!("{} refused", policies(refused)));
+    let files = (!gaps.unread_files.is_empty())
+        .then(|| format!("{} unreadable", counted(gaps.unread_files.len(), "file")));
+    let all: Vec<String> = refused.into_iter().chain(files).collect();
+    (!all.is_empty()).then(|| format!("{}; {} evaluated", all.join(", "), policies(tally.policies)))
+}
+
 /// The number of dry runs by result, as the end of a line of totals; empty without dry runs.
 pub fn dry_runs_line(server_dry_runs: &ServerDryRuns) -> String {
     if server_dry_runs.is_empty() {
@@ -218,7 +229,8 @@ fn impacts(tally: &Totals) -> impl Iterator<Item = (String, Vec<String>)> {
 /// The summary as tables in kubectl's style, totals last.
 pub fn summary_table(tally: &Totals, gaps: &MissingData, width: Width) -> String {
     let tables: Vec<String> = tables(tally, width).iter().map(|(_, table)| table.text()).collect();
-    let mut out = tables.join("\n");
+    let mut out = refused_inputs(tally, gaps).map_or_else(String::new, |line| format!("{line}\n"));
+    out.push_str(&tables.join("\n"));
     if tables.len() > 1 {
         out.push('\n');
     }
@@ -236,7 +248,9 @@ pub fn summary_table(tally: &Totals, gaps: &MissingData, width: Width) -> String
 
 /// The summary as Markdown for a pull request, with diffs and the number of objects whose diffs are left out.
 pub fn markdown(tally: &Totals, gaps: &MissingData, diffs: &str, left_out: usize) -> String {
-    let mut out = format!("### Kyverno mutations\n\n{}\n", totals(tally, gaps));
+    let mut out = "### Kyverno mutations\n\n".to_owned();
+    out.extend(refused_inputs(tally, gaps).map(|line| format!("**{line}**\n\n")));
+    let _ = writeln!(out, "{}", totals(tally, gaps));
     for (line, names) in impacts(tally) {
         let _ = writeln!(out, "\n**{}**\n", markdown_text(&line));
         for name in names {

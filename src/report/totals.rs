@@ -14,6 +14,8 @@ const MAX_LISTED: usize = 10;
 /// Totals over objects, overall and by rule.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
+    /// How many policies were evaluated.
+    pub policies: usize,
     /// Whether to omit the impact of changes: then there are no flags.
     pub without_flags: bool,
     /// Objects that were evaluated.

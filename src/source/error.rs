@@ -137,6 +137,24 @@ impl SourceError {
         !matches!(self, Self::Cluster(_) | Self::Unread { .. } | Self::Absent { .. })
     }
 
+    /// The file that could not be read, in part or whole; `None` if it is no file that is at fault.
+    pub fn file(&self) -> Option<String> {
+        match self {
+            Self::Syntax(error) => Some(error.name().to_owned()),
+            Self::Document { place, .. } => Some(place.name.clone()),
+            Self::Io { path, .. }
+            | Self::EmptyDirectory { path, .. }
+            | Self::NoPolicy { path }
+            | Self::Empty { path, .. }
+            | Self::NoProgram { path, .. }
+            | Self::Program { path, .. } => Some(path.clone()),
+            Self::BadGlob { pattern, .. } | Self::EmptyGlob { pattern } => Some(pattern.clone()),
+            Self::Url { url } => Some(url.clone()),
+            Self::Nothing => Some("stdin".to_owned()),
+            _ => None,
+        }
+    }
+
     /// An error of the system while reading.
     pub(super) fn unreadable(path: impl Into<String>, cause: io::Error) -> Self {
         Self::Io { path: path.into(), act: "read", cause }

@@ -74,9 +74,13 @@ pub enum PolicyNote {
     },
 }
 
-/// Why the policies are refused.
+/// Why policies are refused, or files of policies cannot be read.
 #[derive(Debug, Default)]
 pub struct Refused {
+    /// The names of the refused policies.
+    pub policies: Vec<String>,
+    /// The files that cannot be read.
+    pub files: Vec<String>,
     /// All errors, in input order.
     pub errors: Vec<SourceError>,
     /// The divergences that some of the errors depend on.
@@ -110,7 +114,7 @@ impl PolicyLoader {
     pub fn path(&mut self, argument: &Path) {
         let locations = match expand(argument, Walk::DeepWithoutDots) {
             Ok(locations) => locations,
-            Err(error) => return self.refused.errors.push(error),
+            Err(error) => return self.refuse_files(vec![error]),
         };
         let is_new = |location: &Location| match location {
             Location::File { path, .. } => match fs::canonicalize(path) {
@@ -157,16 +161,25 @@ impl PolicyLoader {
     fn add(&mut self, found: Result<Vec<Found>, Vec<SourceError>>, name: &str, named: bool) {
         let found = match found {
             Ok(found) => found,
-            Err(errors) => return self.refused.errors.extend(errors),
+            Err(errors) => return self.refuse_files(errors),
         };
         let others = found.iter().filter(|found| matches!(found, Found::NoPolicy)).count();
         let is_empty = others == found.len();
         found.into_iter().for_each(|found| self.add_one(found));
         if named && is_empty {
-            return self.refused.errors.push(SourceError::NoPolicy { path: name.to_owned() });
+            return self.refuse_files(vec![SourceError::NoPolicy { path: name.to_owned() }]);
         }
         self.documents += others;
         self.files += usize::from(others > 0);
+    }
+
+    fn refuse_files(&mut self, errors: Vec<SourceError>) {
+        for file in errors.iter().filter_map(SourceError::file) {
+            if !self.refused.files.contains(&file) {
+                self.refused.files.push(file);
+            }
+        }
+        self.refused.errors.extend(errors);
     }
 
     /// The policies of all inputs, which are called `inputs` in the message that there are none.
@@ -174,7 +187,13 @@ impl PolicyLoader {
     /// # Errors
     ///
     /// All errors of all inputs, and inputs without a single policy.
-    pub fn finish(mut self, inputs: &str) -> Result<LoadedPolicies, Refused> {
+    pub fn finish(self, inputs: &str) -> Result<LoadedPolicies, Refused> {
+        let (loaded, refused) = self.finish_in_part(inputs);
+        if refused.errors.is_empty() { Ok(loaded) } else { Err(refused) }
+    }
+
+    /// The policies of all inputs that are valid, and what is not.
+    pub fn finish_in_part(mut self, inputs: &str) -> (LoadedPolicies, Refused) {
         if self.documents > 0 {
             self.loaded.notes.push(PolicyNote::NoPolicies { documents: self.documents, files: self.files });
         }
@@ -185,7 +204,7 @@ impl PolicyLoader {
         {
             self.refused.errors.push(SourceError::NoPolicy { path: inputs.to_owned() });
         }
-        if self.refused.errors.is_empty() { Ok(self.loaded) } else { Err(self.refused) }
+        (self.loaded, self.refused)
     }
 
     /// Loads a node of a document; `false` if it is no policy.
@@ -200,7 +219,8 @@ impl PolicyLoader {
         match found {
             Found::NoPolicy => {}
             Found::Note(note) => self.loaded.notes.push(note),
-            Found::Invalid { errors, divergences } => {
+            Found::Invalid { name, errors, divergences } => {
+                self.refused.policies.push(name);
                 self.refused.errors.extend(errors);
                 self.refused.divergences.extend(divergences);
             }
@@ -219,7 +239,7 @@ impl PolicyLoader {
 enum Found {
     NoPolicy,
     Note(PolicyNote),
-    Invalid { errors: Vec<SourceError>, divergences: DivergenceSet },
+    Invalid { name: String, errors: Vec<SourceError>, divergences: DivergenceSet },
     Policy { policy: Box<Policy>, kind: Text, name: String, origin: String },
 }
 
@@ -251,7 +271,7 @@ impl Found {
             DocumentKind::Misspelt { kind, nearest } => {
                 let message = format!("there is no policy of kind `{kind}`, did you mean `{nearest}`?");
                 let errors = vec![SourceError::at(document, &at.key("kind"), message)];
-                Self::Invalid { errors, divergences: DivergenceSet::NONE }
+                Self::Invalid { name: name(), errors, divergences: DivergenceSet::NONE }
             }
             DocumentKind::Policy => match parse(value, dialect) {
                 Ok(policy) => {
@@ -268,7 +288,7 @@ impl Found {
                         SourceError::at(document, &place, format!("policy {}{rule}: {error}", name()))
                     };
                     let errors = errors.into_iter().map(located).collect();
-                    Self::Invalid { errors, divergences }
+                    Self::Invalid { name: name(), errors, divergences }
                 }
             },
         }

@@ -155,6 +155,50 @@ fn input_errors_are_all_reported_and_nothing_is_printed() {
 }
 
 #[test]
+fn the_rest_is_evaluated_without_refused_policies_and_unreadable_files() {
+    let folder = Folder::new(&[
+        ("p/good.yaml", LABEL),
+        ("p/refused.yaml", &LABEL.replace("mutate:", "mutat:").replace("name: label", "name: other")),
+        ("p/unreadable.yaml", "["),
+        ("map.yaml", MAP),
+        ("bad.yaml", "a: [\n"),
+    ]);
+    let arguments = ["-p", "p", "-f", "bad.yaml", "-f", "missing.yaml", "-f", "map.yaml"];
+    let messages = [
+        "error: p/refused.yaml:12:5: policy other, rule add: spec.rules[0].mutat: ",
+        "error: p/unreadable.yaml:1:",
+        "error: missing.yaml: cannot be read: no such file or directory\n",
+        "error: bad.yaml:",
+        "policies refused: other; files not read: p/unreadable.yaml, missing.yaml, bad.yaml\n1 policy refused, 3 files \
+         unreadable; 1 policy evaluated\n",
+    ];
+    folder.run(&[&["mutate", "--keep-going"], &arguments[..]].concat()).is(2, LABELLED, &messages);
+    let diff = folder.run(&[&["diff"], &arguments[..]].concat());
+    assert!(diff.code == Some(2) && diff.stdout.contains("\n+  labels:\n+    a: b\n"), "{}", diff.stdout);
+    let explained = folder.run(&[&["explain"], &arguments[..]].concat());
+    assert!(explained.code == Some(2) && explained.stdout.contains("label/add"), "{}", explained.stdout);
+    let report = folder.run(&[&["diff", "-o", "json"], &arguments[..]].concat());
+    assert!(report.stdout.contains(r#""refusedPolicies":["other"]"#), "{}", report.stdout);
+    // Without a single policy or file nothing is evaluated.
+    folder.run(&["diff", "-p", "p", "-f", "bad.yaml"]).is(
+        2,
+        "# incomplete: policies refused: other; files not read: p/unreadable.yaml, bad.yaml\n",
+        &[],
+    );
+    folder.run(&["diff", "-p", "p/refused.yaml", "-f", "map.yaml"]).is(
+        2,
+        "",
+        &["error: p/refused.yaml:12:5"],
+    );
+    folder.run(&["mutate", "-i", "--keep-going", "-p", "p", "-f", "map.yaml"]).is(
+        2,
+        "",
+        &["1 object, 1 changed"],
+    );
+    assert_eq!(folder.read("map.yaml"), LABELLED);
+}
+
+#[test]
 fn a_failing_rule_is_reported_and_other_objects_are_printed() {
     let folder = Folder::new(&[
         ("p/label.yaml", LABEL),
@@ -324,11 +368,6 @@ fn in_place_refuses_other_inputs_than_files() {
     run(&["-f", "-"]).is(2, "", &["-i and --check are for files"]);
     run(&["-k", "."]).is(2, "", &["cannot be used with"]);
     run(&["-f", "policy.yaml", "-o", "json"]).is(2, "", &["cannot be used with"]);
-    folder.run(&["mutate", "-p", "policy.yaml", "-f", "policy.yaml", "--keep-going"]).is(
-        2,
-        "",
-        &["--in-place"],
-    );
 }
 
 #[test]

@@ -50,6 +50,7 @@ pub(super) struct Session {
     /// Notes on the inputs, reported at the end of the run.
     notes: Vec<(NoteKind, String)>,
     check_idempotent: bool,
+    pub(super) keep_going: bool,
     live: bool,
     pub(super) shows_secrets: bool,
     pub(super) cluster: Option<Arc<dyn Cluster>>,
@@ -149,6 +150,7 @@ impl Session {
             objects,
             notes,
             check_idempotent: options.check_idempotent,
+            keep_going: options.keep_going,
             live: options.is_live(),
             cluster,
             recording,
@@ -181,6 +183,7 @@ impl Session {
         Evaluator {
             stored: self.stored.as_ref(),
             check_idempotent: self.check_idempotent,
+            keep_going: self.keep_going,
             live: self.live,
             recording: self.recording.as_deref(),
             shows_secrets: self.shows_secrets,

@@ -116,7 +116,7 @@ impl Runner<'_> {
         };
         match loader.load(document, suite) {
             Ok(loaded) => self.loaded(file, folder, loaded, world),
-            Err(Refused { errors, divergences }) => {
+            Err(Refused { errors, divergences, .. }) => {
                 SuiteResult { divergences, ..SuiteResult::failed(file, errors) }
             }
         }

@@ -222,7 +222,7 @@ fn global_context_entries_are_read_from_the_cluster() {
     assert!(refused.code == Some(4) && refused.stderr.contains(words), "{refused:?}");
     assert!(
         refused.stderr.contains(
-            "error: the answer is incomplete: not looked up: globalcontextentries.kyverno.io \"maps\"\n"
+            "error: the result is incomplete: not looked up: globalcontextentries.kyverno.io \"maps\"\n"
         ),
         "{refused:?}"
     );
@@ -235,7 +235,7 @@ fn global_context_entries_are_read_from_the_cluster() {
     let refused = kyv(server.kubeconfig_without_rights(), &["diff", "cm", "z", "-n", "back", "-p", &nodes]);
     let words = "nodes is forbidden: User \"nobody-special\" cannot list resource \"nodes\"";
     assert!(refused.code == Some(4) && refused.stderr.contains(words), "{refused:?}");
-    assert!(refused.stderr.contains("error: the answer is incomplete: not looked up: "), "{refused:?}");
+    assert!(refused.stderr.contains("error: the result is incomplete: not looked up: "), "{refused:?}");
 
     for (verb, path) in logged_requests(&server) {
         assert!(matches!(&*verb, "get" | "list"), "{verb} {path}");

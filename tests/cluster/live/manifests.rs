@@ -68,7 +68,7 @@ fn manifests_are_evaluated_against_the_cluster() {
     let mark = "# incomplete: not looked up: /api/v1/nodes\n";
     assert_eq!((run.code, &*run.stdout), (Some(4), mark), "{run:?}");
     assert!(
-        run.stderr.contains("error: the answer is incomplete: not looked up: /api/v1/nodes\n"),
+        run.stderr.contains("error: the result is incomplete: not looked up: /api/v1/nodes\n"),
         "{run:?}"
     );
     let words = "failed to fetch data for APICall: failed to GET resource with raw url: /api/v1/nodes: nodes is forbidden: \

@@ -129,7 +129,7 @@ fn forbidden_policy_kinds_are_named_and_others_evaluated() {
     {
         assert!(run.stderr.contains(&forbidden(resource, place)), "{resource} {run:?}");
     }
-    assert!(run.stderr.contains(&format!("error: the answer is incomplete: {gaps}\n")), "{run:?}");
+    assert!(run.stderr.contains(&format!("error: the result is incomplete: {gaps}\n")), "{run:?}");
     let report = kyv(nobody, &[&diff[..], &["-o", "json"]].concat());
     let report: Value = serde_json::from_str(&report.stdout).expect("it prints JSON");
     assert_eq!(report["incomplete"], gaps);

@@ -115,10 +115,10 @@ fn resource_arguments_match_kubectl() {
         let said: Vec<&str> =
             run.stderr.lines().filter(|line| line.to_lowercase().starts_with("error")).collect();
         let said: Vec<&str> =
-            said.into_iter().filter(|line| !line.contains("the answer is incomplete")).collect();
+            said.into_iter().filter(|line| !line.contains("the result is incomplete")).collect();
         assert_eq!(said.join("\n"), words(&kubectl), "{arguments:?} {run:?}");
         assert!(matches!(run.code, Some(2 | 4)), "{arguments:?} {run:?}");
-        let gaps = run.stderr.lines().find_map(|line| line.strip_prefix("error: the answer is incomplete: "));
+        let gaps = run.stderr.lines().find_map(|line| line.strip_prefix("error: the result is incomplete: "));
         let mark = gaps.map_or_else(String::new, |gaps| format!("# incomplete: {gaps}\n"));
         assert_eq!(run.stdout, mark, "{arguments:?}");
     }

@@ -17,7 +17,7 @@ fn kinds_that_vanish_after_discovery() {
     let told = "Error from server (NotFound): Unable to list \"example.com/v1, Resource=widgets\": the server could not find the requested resource";
     assert_eq!(
         run.messages(),
-        [told, "error: the answer is incomplete: not read: widgets.example.com"],
+        [told, "error: the result is incomplete: not read: widgets.example.com"],
         "{run:?}"
     );
 }
@@ -30,7 +30,7 @@ fn unavailable_aggregated_apis_are_reported() {
     });
     let folder = Folder::new(&server);
     let down = "error: the kinds of example.com/v1 are not known: the server is currently unable to handle the request";
-    let rest = "error: the answer is incomplete: not read: example.com/v1";
+    let rest = "error: the result is incomplete: not read: example.com/v1";
     let run = folder.diff(&["widgets,pods"]);
     assert_eq!((run.code, run.changed()), (Some(4), vec!["Pod/web/one"]), "{run:?}");
     assert_eq!(
@@ -42,7 +42,7 @@ fn unavailable_aggregated_apis_are_reported() {
     let widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: web}}\n";
     let widget = folder.write("widget.yaml", widget);
     let run = folder.diff(&["-f", &widget, "--live"]);
-    let missed = "error: the answer is incomplete: not looked up: Widget (example.com/v1)";
+    let missed = "error: the result is incomplete: not looked up: Widget (example.com/v1)";
     assert_eq!((run.code, run.messages()), (Some(4), vec![down, missed]), "{run:?}");
     // A policy matches a kind that may be served.
     let run = folder.diff(&["-n", "web"]);

@@ -80,7 +80,7 @@ fn a_silent_server_is_waited_for_once() {
         [
             "Unable to connect to the server: it did not answer several times in a row and is asked no more",
             "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)",
-            "error: the answer is incomplete: not looked up: configmaps \"c0\" in web, configmaps \"c1\" in web, \
+            "error: the result is incomplete: not looked up: configmaps \"c0\" in web, configmaps \"c1\" in web, \
              configmaps \"c10\" in web, configmaps \"c11\" in web, configmaps \"c12\" in web, \
              configmaps \"c13\" in web, configmaps \"c14\" in web, configmaps \"c15\" in web, \
              configmaps \"c16\" in web, configmaps \"c17\" in web and 50 more",

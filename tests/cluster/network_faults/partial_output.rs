@@ -27,7 +27,7 @@ fn assert_incomplete(folder: &Folder, arguments: &[&str], gaps: &str, names: &se
     let run = |format| folder.run(&[&["diff"], arguments, &["-o", format]].concat());
     let json = run("json");
     assert_eq!(json.code, Some(4), "{json:?}");
-    let told = format!("error: the answer is incomplete: {gaps}");
+    let told = format!("error: the result is incomplete: {gaps}");
     assert!(json.messages().contains(&&*told), "{json:?}");
     let value: serde_json::Value = serde_json::from_str(&json.stdout).expect("it is JSON");
     assert_eq!(value["incomplete"], gaps, "{json:?}");
@@ -66,7 +66,7 @@ fn denied_kinds_and_lookups_are_named_in_every_format() {
         _ => good(request),
     });
     let folder = Folder::new(&server);
-    let names = |kinds: &[&str], part: &[&str], look_ups: &[&str]| serde_json::json!({"kinds": kinds, "inPart": part, "objects": [], "policies": [], "lookUps": look_ups});
+    let names = |kinds: &[&str], part: &[&str], look_ups: &[&str]| serde_json::json!({"kinds": kinds, "inPart": part, "objects": [], "policies": [], "refusedPolicies": [], "files": [], "lookUps": look_ups});
     let team = ["-p", "team.yaml"];
     let kinds = [&team[..], &["configmaps,secrets"]].concat();
     assert_incomplete(&folder, &kinds, "not read: secrets", &names(&["secrets"], &[], &[]));
@@ -181,8 +181,7 @@ fn every_gap_is_marked_in_every_format() {
     for (answer, arguments, gaps, list, what) in causes {
         let server = StubServer::start(answer);
         let folder = Folder::new(&server);
-        let mut names =
-            serde_json::json!({"kinds": [], "inPart": [], "objects": [], "policies": [], "lookUps": []});
+        let mut names = serde_json::json!({"kinds": [], "inPart": [], "objects": [], "policies": [], "refusedPolicies": [], "files": [], "lookUps": []});
         names[list] = serde_json::json!(what);
         assert_incomplete(&folder, &[&["-p", "team.yaml"], arguments].concat(), gaps, &names);
     }

@@ -152,7 +152,7 @@ fn requests_missing_in_a_recording_are_reported() {
     assert_eq!((run.code, run.changed()), (Some(4), ALL.to_vec()), "{run:?}");
     let told =
         "error: the recording has no answer: list secrets, version v1, namespace web, limit 500, page 1";
-    assert_eq!(run.messages(), [told, "error: the answer is incomplete: not read: secrets"], "{run:?}");
+    assert_eq!(run.messages(), [told, "error: the result is incomplete: not read: secrets"], "{run:?}");
 
     // A response that a policy needs.
     let call = folder.write(

@@ -75,7 +75,7 @@ fn permanent_failures_mark_the_output_incomplete() {
     for (answer, words, asked) in kinds {
         let server = second_page(100, answer);
         let run = Folder::new(&server).diff(&["configmaps", "--request-timeout=1s"]);
-        let rest = "error: the answer is incomplete: read in part: configmaps";
+        let rest = "error: the result is incomplete: read in part: configmaps";
         assert_eq!((run.code, run.messages()), (Some(4), vec![words, rest]), "{run:?}");
         assert_eq!(run.changed(), ALL[..2], "{run:?}");
         let second = server.requests().into_iter().filter(|path| path.contains("continue=2")).count();
@@ -90,7 +90,7 @@ fn invalid_json_pages_are_reported() {
     assert_eq!((run.code, run.changed()), (Some(4), ALL[..2].to_vec()), "{run:?}");
     let [fault, rest] = run.messages()[..] else { panic!("{run:?}") };
     assert!(fault.starts_with("error: the server's answer for configmaps cannot be read: "), "{fault}");
-    assert_eq!(rest, "error: the answer is incomplete: read in part: configmaps");
+    assert_eq!(rest, "error: the result is incomplete: read in part: configmaps");
     assert!(!run.stderr.contains("Bad Gateway"), "{run:?}");
 }
 
@@ -109,7 +109,7 @@ fn no_requests_after_the_server_goes_down() {
         "The connection to the server {} was refused - did you specify the right host or port?",
         server.authority()
     );
-    let rest = "error: the answer is incomplete: not read: secrets, pods; read in part: configmaps";
+    let rest = "error: the result is incomplete: not read: secrets, pods; read in part: configmaps";
     assert_eq!((run.code, run.messages()), (Some(4), vec![&*refused, rest]), "{run:?}");
     assert_eq!(run.changed(), ALL[..2], "{run:?}");
 
@@ -152,7 +152,7 @@ fn forbidden_kinds_are_named_beside_readable_ones() {
     let expected = [&ALL[..], &["Pod/web/one", "Deployment/web/one", "Widget/web/one"]].concat();
     assert_eq!((run.code, run.changed()), (Some(4), expected), "{run:?}");
     let told = format!("Error from server (Forbidden): {words}");
-    assert_eq!(run.messages(), [&*told, "error: the answer is incomplete: not read: secrets"], "{run:?}");
+    assert_eq!(run.messages(), [&*told, "error: the result is incomplete: not read: secrets"], "{run:?}");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn interrupted_runs_print_partial_output() {
     let run = ended(child.wait_with_output().unwrap());
     assert!(started.elapsed() < Duration::from_secs(10));
     assert_eq!((run.code, run.changed()), (Some(130), ALL[..2].to_vec()), "{run:?}");
-    let rest = "error: the answer is incomplete: not read: secrets; read in part: configmaps";
+    let rest = "error: the result is incomplete: not read: secrets; read in part: configmaps";
     assert_eq!(run.messages(), ["error: interrupted", rest], "{run:?}");
 
     // With manifests there is nothing to tell yet.

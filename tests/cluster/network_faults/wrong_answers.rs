@@ -37,7 +37,7 @@ fn without_schemas(answer: impl Fn() -> StubResponse + Send + Sync + 'static) ->
 
 const FORBIDDEN: &str = "error: the schema of widgets.example.com cannot be read, and rules replace lists of 1 object that it \
                          may merge by keys (--crds gives it): Error from server (Forbidden): no schemas for you";
-const INCOMPLETE: &str = "error: the answer is incomplete: not looked up: schema of widgets.example.com";
+const INCOMPLETE: &str = "error: the result is incomplete: not looked up: schema of widgets.example.com";
 
 #[test]
 fn output_that_needs_an_unknown_schema_is_incomplete() {
@@ -186,7 +186,7 @@ fn unexpected_json_is_an_error() {
         });
         let run = Folder::new(&server).diff(&["configmaps", "-q"]);
         let words = format!("error: the server's answer for configmaps cannot be read: {fault}");
-        let gap = format!("error: the answer is incomplete: {gap}");
+        let gap = format!("error: the result is incomplete: {gap}");
         assert_eq!((run.code, run.messages()), (Some(4), vec![&*words, &*gap]), "{run:?}");
     }
 
@@ -200,7 +200,7 @@ fn unexpected_json_is_an_error() {
     let labels = folder.write("labels.yaml", &labels);
     let run = folder.run(&["diff", "pods", "-p", &labels, "-q"]);
     let words = r#"error: the server's answer for namespaces "web" cannot be read: it is not the object that was asked for"#;
-    let gap = r#"error: the answer is incomplete: not looked up: namespaces "web""#;
+    let gap = r#"error: the result is incomplete: not looked up: namespaces "web""#;
     assert_eq!((run.code, run.messages()), (Some(4), vec![words, gap]), "{run:?}");
 }
 
