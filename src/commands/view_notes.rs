@@ -63,7 +63,7 @@ impl ViewNotes {
         });
         let without_webhooks = self.without_webhooks.iter().map(|(kind, objects)| {
             let named = and_more(&objects.first, objects.others);
-            format!("{named}: the API server calls no webhooks for {kind}, so policies change nothing there")
+            format!("{named}: the API server calls no webhooks for {kind}, so policies change nothing there ({NUMBER})")
         });
         differences.chain(not_admitted).chain(without_webhooks)
     }
