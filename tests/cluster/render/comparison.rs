@@ -4,6 +4,9 @@ use serde_json::Value;
 use test_support::objects::without_server_fields;
 use test_support::rest::Answer;
 
+/// How the names of volumes with the token of a service account begin, which an admission plugin adds to Pods.
+pub(super) const TOKEN_VOLUME: &str = "kube-api-access-";
+
 /// What became of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Outcome {
@@ -109,9 +112,8 @@ fn forget_token_volume(spec: &mut Value) {
 }
 
 fn forget_named(parent: &mut Value, list: &str) {
-    const PREFIX: &str = "kube-api-access-";
     let Some(entries) = parent.get_mut(list).and_then(Value::as_array_mut) else { return };
-    entries.retain(|entry| entry["name"].as_str().is_none_or(|name| !name.starts_with(PREFIX)));
+    entries.retain(|entry| entry["name"].as_str().is_none_or(|name| !name.starts_with(TOKEN_VOLUME)));
     if entries.is_empty() {
         forget(parent, &[list]);
     }
