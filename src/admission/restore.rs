@@ -37,8 +37,9 @@ pub fn restore(
         if is_same(&view, &goal) {
             return restored;
         }
-        let rewrite = if round < MAX_ROUNDS { rewritten } else { replaced };
-        if let Some(next) = rewrite(Some(&restored), &view, &goal) {
+        let next = rewritten(Some(&restored), &view, &goal);
+        let next = next.filter(|next| round < MAX_ROUNDS && *next != restored);
+        if let Some(next) = next.or_else(|| replaced(Some(&restored), &view, &goal)) {
             restored = next;
         }
     }
@@ -60,10 +61,15 @@ fn rewritten(written: Option<&Value>, before: &Value, after: &Value) -> Option<V
     }
 }
 
-/// The same, with changed lists replaced as a whole.
+/// The same, with changed lists and default maps that have too many members replaced as a whole.
 fn replaced(written: Option<&Value>, before: &Value, after: &Value) -> Option<Value> {
     match (before, after) {
         _ if after == before => written.cloned(),
+        (Value::Object(old), Value::Object(new))
+            if written.is_none() && old.keys().any(|key| !new.contains_key(key)) =>
+        {
+            Some(after.clone())
+        }
         (Value::Object(old), Value::Object(new)) => {
             rewritten_members(written, old, new, replaced).map(Value::object)
         }
@@ -267,6 +273,31 @@ mod tests {
             if let (Some(view), Some(goal)) = (admit(&restored), admit(&after)) {
                 assert_eq!(view, goal, "{case}");
             }
+        }
+    }
+
+    #[test]
+    fn a_default_that_is_a_copy_of_what_policies_change_is_written() {
+        let admit = |object: &Value| {
+            let mut view = object.clone();
+            let labels = view.get("labels").cloned()?;
+            view.as_object_mut()?.entry("selector".into()).or_insert(labels);
+            Some(view)
+        };
+        for (after, expected) in [
+            (
+                r#"{"labels":{"app":"a","color":"red"},"selector":{"app":"a"}}"#,
+                r#"{"labels":{"app":"a","color":"red"},"selector":{"app":"a"}}"#,
+            ),
+            (
+                r#"{"labels":{"app":"b"},"selector":{"app":"a"}}"#,
+                r#"{"labels":{"app":"b"},"selector":{"app":"a"}}"#,
+            ),
+            (r#"{"labels":{"app":"a"},"selector":{}}"#, r#"{"labels":{"app":"a"},"selector":{}}"#),
+        ] {
+            let written = json(r#"{"labels":{"app":"a"}}"#);
+            let restored = restore(&written, &admit(&written).unwrap(), &json(after), admit);
+            assert_eq!(restored.to_json(), expected);
         }
     }
 
