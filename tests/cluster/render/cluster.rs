@@ -9,6 +9,7 @@ use test_support::rest::{Answer, Request, Rest};
 
 use super::builds::Build;
 use super::comparison::{Outcome, renamed};
+use super::policy_sets::PolicySet;
 
 /// Requests under way at a time.
 const CONNECTIONS: usize = 8;
@@ -43,7 +44,7 @@ impl Object {
 
 impl Cluster {
     /// Creates namespaces, definitions of custom resources, classes, and what policies look up.
-    pub(super) fn prepare(server: &ApiServer, builds: &[Build]) -> Self {
+    pub(super) fn prepare(server: &ApiServer, builds: &[Build], sets: &[PolicySet]) -> Self {
         let rest = Rest::open(server);
         let objects = || builds.iter().flat_map(|build| &build.objects);
         let named = |kinds: &[&str]| -> Vec<Value> {
@@ -69,7 +70,9 @@ impl Cluster {
         let mut context = named(&["Namespace"]);
         let known: BTreeSet<String> =
             context.iter().map(|namespace| namespace["metadata"]["name"].to_string()).collect();
+        let policies = sets.iter().flat_map(|set| &set.policies);
         let places: BTreeSet<&str> = objects()
+            .chain(policies)
             .filter_map(|object| object["metadata"]["namespace"].as_str())
             .chain(["default"])
             .collect();

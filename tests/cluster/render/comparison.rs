@@ -60,14 +60,20 @@ fn comparable(object: &Value, sent: &Value) -> Value {
         }
         Some("Service") => forget_allocations(&mut object["spec"], &sent["spec"]),
         Some("Pod") => {
-            if let Some(tolerations) = object["spec"].get_mut("tolerations").and_then(Value::as_array_mut) {
-                tolerations.sort_by_key(Value::to_string);
-            }
+            sort_tolerations(&mut object);
             forget_token_volume(&mut object["spec"]);
         }
         _ => {}
     }
     object
+}
+
+/// The order of tolerations has no meaning: admission appends its own to those that are written.
+pub(super) fn sort_tolerations(pod: &mut Value) {
+    let tolerations = pod.get_mut("spec").and_then(|spec| spec.get_mut("tolerations"));
+    if let Some(tolerations) = tolerations.and_then(Value::as_array_mut) {
+        tolerations.sort_by_key(Value::to_string);
+    }
 }
 
 /// The labels that the API server adds to Jobs and their templates.

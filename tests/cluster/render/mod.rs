@@ -50,7 +50,7 @@ fn kyverno_makes_of_builds_what_is_rendered() {
     log(&format!("{} builds, {} sets of policies, {:?}", builds.len(), sets.len(), start.elapsed()));
 
     let server = ApiServer::start_with(&["--disable-admission-plugins="]);
-    let cluster = Cluster::prepare(&server, &builds);
+    let cluster = Cluster::prepare(&server, &builds, &sets);
     let objects = cluster.objects(&builds);
     let refused = objects.iter().filter(|object| !matches!(object.plain, Outcome::Held(_))).count();
     log(&format!("{} objects, {refused} refused by the server, {:?}", objects.len(), start.elapsed()));

@@ -10,6 +10,7 @@ use kyv::{Input, Mutator, Semantics, View};
 use test_support::objects::differing_paths;
 
 use super::cluster::Object;
+use super::comparison::sort_tolerations;
 use super::faults::{Counts, Faults};
 use super::policy_sets::PolicySet;
 use super::prediction::Prediction;
@@ -145,7 +146,9 @@ impl Orders<'_> {
     /// The object as the server holds it.
     fn held(&self, manifest: &str) -> serde_json::Value {
         let view = self.view(Value::from_json(manifest).expect("an object"));
-        serde_json::from_str(&view.to_json()).expect("JSON")
+        let mut held = serde_json::from_str(&view.to_json()).expect("JSON");
+        sort_tolerations(&mut held);
+        held
     }
 }
 
