@@ -11,7 +11,7 @@ use super::builds::objects;
 use crate::controllers::conformance_policies::Folder;
 
 /// A sample has every so many of the sets.
-const STEP: usize = 10;
+const STEP: usize = 11;
 
 /// Policies that are installed together.
 pub(super) struct PolicySet {
