@@ -15,6 +15,9 @@ use super::family;
 /// Up to so many policies in conflict, all their orders are evaluated.
 const ALL_ORDERS: usize = 6;
 
+/// Where more pairs of policies depend on their order, one note names all the policies.
+const MAX_PAIRS: usize = 10;
+
 /// How often a policy is evaluated for the other orders of one object, at most.
 const MAX_EVALUATIONS: usize = 600;
 
@@ -44,8 +47,17 @@ struct Search<'a> {
     changes: BTreeMap<usize, PathSet>,
     /// Pairs of policies of which one changed what the other may read or write.
     conflicts: BTreeSet<(usize, usize)>,
+    /// What each policy did with each state of the object that it was evaluated on.
+    results: BTreeMap<usize, Vec<Known>>,
     /// How often a policy may still be evaluated.
     left: usize,
+}
+
+/// What a policy did with an object.
+struct Known {
+    before: Value,
+    after: Value,
+    has_failed: bool,
 }
 
 /// More evaluations than [`MAX_EVALUATIONS`] are needed.
@@ -67,8 +79,13 @@ impl<'a> Search<'a> {
             policies: BTreeMap::new(),
             changes: BTreeMap::new(),
             conflicts: BTreeSet::new(),
+            results: BTreeMap::new(),
             left: MAX_EVALUATIONS,
         };
+        for Step { number, before, after } in steps {
+            let known = Known { before: before.clone(), after: after.clone(), has_failed: false };
+            search.results.entry(*number).or_default().push(known);
+        }
         search.find_policies(&evaluation.placed.object);
         search.note(steps);
         search
@@ -160,7 +177,7 @@ impl<'a> Search<'a> {
             Ok(None) => Vec::new(),
             Ok(Some((ending, different))) => {
                 let pairs = if group.len() > 2 { self.find_pairs(start, &conflicts) } else { Ok(Vec::new()) };
-                let pairs = pairs.ok().filter(|pairs| !pairs.is_empty());
+                let pairs = pairs.ok().filter(|pairs| (1..=MAX_PAIRS).contains(&pairs.len()));
                 pairs.unwrap_or_else(|| vec![self.dependence(group, &ending, &different)])
             }
         }
@@ -242,21 +259,27 @@ impl<'a> Search<'a> {
     }
 
     fn run_policy(&mut self, number: usize, mut ending: Ending) -> Result<Ending, TooMany> {
-        let before = ending.object.clone();
-        let is_known = |step: &&Step| step.number == number && step.before.same_storage(&before);
-        if let Some(step) = self.steps.iter().find(is_known) {
-            return Ok(Ending { object: step.after.clone(), ..ending });
+        let results = self.results.entry(number).or_default();
+        if let Some(known) = results.iter().find(|known| known.before == ending.object) {
+            if known.has_failed {
+                ending.failed.insert(number);
+            }
+            return Ok(Ending { object: known.after.clone(), ..ending });
         }
         self.left = self.left.checked_sub(1).ok_or(TooMany)?;
         let evaluation = self.evaluation;
         let Some((policy, parts)) = self.policies.get(&number) else { return Ok(ending) };
+        let before = ending.object;
         let run = || family::run(evaluation, policy, parts, Some(number), &before);
         let PolicyRun { report, after } = evaluation.aside(run);
-        if report.as_ref().is_some_and(PolicyReport::has_error) {
+        let has_failed = report.as_ref().is_some_and(PolicyReport::has_error);
+        if has_failed {
             ending.failed.insert(number);
         }
-        if let Some(after) = after.filter(|after| !after.same_storage(&before)) {
-            ending.object = after.clone();
+        let after = after.unwrap_or_else(|| before.clone());
+        ending.object = after.clone();
+        results.push(Known { before: before.clone(), after: after.clone(), has_failed });
+        if !after.same_storage(&before) {
             self.note(&[Step { number, before, after }]);
         }
         Ok(ending)
