@@ -455,12 +455,12 @@ fn signals_work_for_process_group_leaders() {
 }
 
 #[test]
-fn readme_example_works() {
+fn the_example_of_the_page_works() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let readme = fs::read_to_string(root.join("README.md")).expect("it is there");
+    let page = fs::read_to_string(root.join("docs/argocd.md")).expect("it is there");
     let start = "cd plugin/argocd/example/apps/jobs\n";
     let block =
-        readme.split("```console\n").find(|block| block.starts_with(start)).expect("the example is there");
+        page.split("```console\n").find(|block| block.starts_with(start)).expect("the example is there");
     let commands = block.split("```").next().expect("a block ends");
     let workspace = Workspace::new(&[]);
     workspace.program("kubectl", &format!("shift; exec '{PROGRAM}' \"$@\""));

@@ -38,7 +38,7 @@ fn installed() -> Folder {
         ("curl", &*download),
         ("kubectl", "[ \"$1\" != kyv ] || { shift; exec kubectl-kyv \"$@\"; }"),
     ];
-    follow("argocd.md", &folder, &["kustomize"], &scripts);
+    follow("docs/argocd.md", &folder, &["kustomize"], &scripts);
     folder
 }
 

@@ -130,7 +130,7 @@ fn path_with_kyv() -> OsString {
     env::join_paths([first].into_iter().chain(env::split_paths(&others))).expect("paths without colons")
 }
 
-fn files_of(root: &Path) -> BTreeMap<String, String> {
+pub(crate) fn files_of(root: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![root.to_owned()];
     while let Some(folder) = open.pop() {

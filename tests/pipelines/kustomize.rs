@@ -236,7 +236,7 @@ fn generated_objects_get_hashes_and_replace_others() {
     assert_eq!(ours, build(&folder, ".").succeeded());
 }
 
-/// Without `--enable-exec` kustomize leaves functions out and says nothing: the README tells how to notice.
+/// Without `--enable-exec` kustomize leaves functions out and says nothing; `docs/kustomize.md` shows how to notice.
 #[test]
 fn diff_finds_a_missing_function() {
     if test_support::skip_without_real_programs("the function that kustomize leaves out") {

@@ -1,76 +1,159 @@
-//! Pages of `docs/` followed word by word: the files that they show are written, and their commands are run.
-//!
-//! A block whose info string has a second word is the file of that name. A block `console` holds commands: behind `$ `, with
-//! what they print on stdout and stderr below them, or else a script that succeeds.
+//! Pages followed word by word in an empty folder: the files that they show are written, and their commands are run.
+//! `docs/contributing.md` describes how a page says what is a file and what is a command.
 
-use std::collections::BTreeMap;
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::folder::{Folder, kyv_program};
+use crate::folder::{Folder, files_of, kyv_program};
 
-/// Follows a page in a folder, where kubectl-kyv, these programs and these scripts are on the PATH. Returns its blocks by
-/// their info strings.
-pub(crate) fn follow(
-    page: &str,
-    folder: &Folder,
-    programs: &[&str],
-    scripts: &[(&str, &str)],
-) -> BTreeMap<String, String> {
+const NOT_RUN: &str = "<!-- not run: ";
+
+/// Follows a page in a folder, where kubectl-kyv, these programs and these scripts are on the PATH.
+///
+/// `UPDATE=1` writes what the commands print to the page.
+pub(crate) fn follow(page: &str, folder: &Folder, programs: &[&str], scripts: &[(&str, &str)]) {
+    install(folder, programs, scripts);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+    let text = fs::read_to_string(&path).expect(page);
+    let mut updated = String::new();
+    let mut lines = text.lines();
+    let mut before = "";
+    while let Some(line) = lines.next() {
+        if let Some(example) = line.strip_prefix("<!-- example: ").and_then(|rest| rest.strip_suffix(" -->"))
+        {
+            copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(example), folder);
+        }
+        updated += &format!("{line}\n");
+        if let Some(info) = line.strip_prefix("```") {
+            let block: String =
+                lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
+            updated += &match (info, before.strip_prefix(NOT_RUN)) {
+                ("console", None) => console(folder, &block),
+                ("console", Some(reason)) => {
+                    assert!(reason.len() > " -->".len(), "{page}: a block is not run for no reason");
+                    check_flags(folder, page, &block);
+                    block
+                }
+                _ => {
+                    if let Some(file) = file_name(info, &block) {
+                        folder.write(file, &block);
+                    }
+                    block
+                }
+            };
+            updated += "```\n";
+        }
+        before = line;
+    }
+    if env::var_os("UPDATE").is_some_and(|update| update == "1") && updated != text {
+        fs::write(&path, &updated).expect(page);
+        return;
+    }
+    let differing = text.lines().zip(updated.lines()).find(|(shown, printed)| shown != printed);
+    assert!(text == updated, "{page}: the commands print something else: {differing:#?}\n{updated}");
+}
+
+/// The file of a block: the second word of its info string, or a path in a comment on its first line.
+pub(crate) fn file_name<'a>(info: &'a str, block: &'a str) -> Option<&'a str> {
+    if let Some((_, file)) = info.split_once(' ') {
+        return Some(file);
+    }
+    let comment = block.lines().next()?.strip_prefix("# ")?;
+    let is_path =
+        comment.contains('.') && comment.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+    (is_path && info != "console").then_some(comment)
+}
+
+/// Puts the programs into `.bin`.
+fn install(folder: &Folder, programs: &[&str], scripts: &[(&str, &str)]) {
     let bin = folder.path().join(".bin");
     fs::create_dir_all(&bin).expect("a folder");
-    symlink(kyv_program(), bin.join("kubectl-kyv")).expect("a link");
     for name in programs {
         symlink(test_support::tool(name), bin.join(name)).expect("a link");
     }
-    for (name, script) in scripts {
-        folder.write(&format!(".bin/{name}"), &format!("#!/bin/sh\nset -eu\n{script}\n"));
-        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).expect("a program");
+    let program = kyv_program().display();
+    // A difference is no failure of a block that shows how to use `diff`.
+    let kyv = format!(
+        "code=0\n'{program}' \"$@\" || code=$?\n\
+         if [ $code = 1 ] && [ \"$1\" = diff ] && [ -n \"${{IN_SCRIPT:-}}\" ]; then code=0; fi\nexit $code"
+    );
+    let kubectl = "[ \"$1\" = kyv ] || exit 127\nshift\nexec kubectl-kyv \"$@\"";
+    let is_given = |name: &str| programs.contains(&name) || scripts.iter().any(|(given, _)| *given == name);
+    script(folder, ".bin/kubectl-kyv", &kyv);
+    if !is_given("kubectl") {
+        script(folder, ".bin/kubectl", kubectl);
     }
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(page)).expect(page);
-    let mut blocks = BTreeMap::new();
-    for (info, body) in test_support::markdown::blocks(&text) {
-        match info.split_once(' ') {
-            Some((_, file)) => folder.write(file, &body),
-            None if info == "console" => console(folder, &body),
-            None => {}
-        }
-        blocks.insert(info, body);
-    }
-    blocks
+    scripts.iter().for_each(|(name, text)| script(folder, &format!(".bin/{name}"), text));
 }
 
-fn console(folder: &Folder, block: &str) {
+fn script(folder: &Folder, path: &str, text: &str) {
+    folder.write(path, &format!("#!/bin/sh\nset -eu\n{text}\n"));
+    fs::set_permissions(folder.path().join(path), fs::Permissions::from_mode(0o755)).expect("a program");
+}
+
+fn copy(from: &Path, folder: &Folder) {
+    let files = files_of(from);
+    assert!(!files.is_empty(), "{} is empty", from.display());
+    files.iter().for_each(|(path, text)| folder.write(path, text));
+}
+
+/// Runs a block. Returns it with what the commands print.
+fn console(folder: &Folder, block: &str) -> String {
     if !block.starts_with("$ ") {
-        let (is_success, printed) = run(folder, block);
+        let (is_success, printed) = run(folder, &format!("export IN_SCRIPT=1\n{block}"));
         assert!(is_success, "{block}{printed}");
-        return;
+        return block.to_owned();
     }
-    for (index, part) in block.split("\n$ ").enumerate() {
-        let part = if index == 0 { part.trim_start_matches("$ ") } else { part };
-        // A command goes on behind a backslash.
-        let mut end = part.find('\n').unwrap_or(part.len());
-        while part[..end].ends_with('\\') {
-            end = part[end + 1..].find('\n').map_or(part.len(), |more| end + 1 + more);
+    let mut with_output = String::new();
+    let mut lines = block.lines().peekable();
+    while let Some(line) = lines.next() {
+        let mut command = line.to_owned();
+        // A command continues behind a backslash.
+        while command.ends_with('\\') {
+            command = format!("{command}\n{}", lines.next().expect("the command continues"));
         }
-        let (_, printed) = run(folder, &part[..end]);
-        assert_eq!(printed.trim_end(), part[end..].trim_start_matches('\n').trim_end(), "{}", &part[..end]);
+        while lines.next_if(|line| !line.starts_with("$ ")).is_some() {}
+        let (_, printed) = run(folder, &command[2..]);
+        let printed = printed.trim_end();
+        with_output += &format!("{command}\n{printed}{}", if printed.is_empty() { "" } else { "\n" });
     }
+    with_output
+}
+
+/// Checks the flags of the `kubectl kyv` commands of a block that is not run: `--help` behind them is reached.
+fn check_flags(folder: &Folder, page: &str, block: &str) {
+    let program = kyv_program().display();
+    let check = format!(
+        "[ \"$1\" = kyv ] || exit 0\nshift\n'{program}' \"$@\" --help >/dev/null 2>>\"$FAULTS\" || echo \"$*\" >>\"$FAULTS\""
+    );
+    script(folder, ".flags/kubectl", &check);
+    let faults = folder.path().join(".flags/faults");
+    let mut shell = Command::new("/bin/bash");
+    shell.args(["-c", &format!("command_not_found_handle() {{ :; }}\n{block}")]);
+    shell.current_dir(folder.path()).env("PATH", folder.path().join(".flags")).env("FAULTS", &faults);
+    shell.stdin(Stdio::null()).output().expect("bash runs");
+    let found = fs::read_to_string(&faults).unwrap_or_default();
+    assert!(found.is_empty(), "{page}: {found}");
 }
 
 /// Runs a script; whether it succeeded, and what it printed.
 fn run(folder: &Folder, script: &str) -> (bool, String) {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders = [folder.path().join(".bin")].into_iter().chain(env::split_paths(&path));
     let output = Command::new("bash")
         .args(["-euo", "pipefail", "-c", &format!("exec 2>&1\n{script}")])
         .current_dir(folder.path())
-        .env("PATH", env::join_paths(folders).expect("paths without colons"))
+        .env("PATH", path_with(folder))
         .stdin(Stdio::null())
         .output()
         .expect("bash runs");
     (output.status.success(), String::from_utf8(output.stdout).expect("UTF-8"))
+}
+
+fn path_with(folder: &Folder) -> OsString {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = [folder.path().join(".bin")].into_iter().chain(env::split_paths(&path));
+    env::join_paths(folders).expect("paths without colons")
 }

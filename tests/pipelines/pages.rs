@@ -1,25 +1,67 @@
-//! The pages on pipelines, followed word by word with the real programs.
+//! The README and the pages of `docs/`, followed word by word.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::folder::{Folder, kyv_program};
+use crate::folder::{Folder, files_of};
 use crate::page_runner::follow;
 
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Pages that need nothing but kubectl-kyv.
+const PAGES: [&str; 18] = [
+    "README.md",
+    "docs/README.md",
+    "docs/benchmark/README.md",
+    "docs/ci.md",
+    "docs/clusters.md",
+    "docs/contributing.md",
+    "docs/divergences/README.md",
+    "docs/exit-codes.md",
+    "docs/explain.md",
+    "docs/install.md",
+    "docs/jmespath.md",
+    "docs/json-output.md",
+    "docs/legacy-syntax.md",
+    "docs/limits-and-security.md",
+    "docs/mutate-and-diff.md",
+    "docs/policies-and-inputs.md",
+    "docs/quickstart.md",
+    "docs/test-suites.md",
+];
+
+/// Pages with the real programs that they need.
+const PAGES_WITH_PROGRAMS: [(&str, &[&str]); 6] = [
+    ("docs/helm.md", &["helm"]),
+    ("docs/kpt.md", &["kpt"]),
+    ("docs/krm-function.md", &["kustomize", "kpt"]),
+    ("docs/kustomize.md", &["kubectl", "kustomize"]),
+    ("docs/kyverno-cli.md", &["kyverno"]),
+    ("docs/render-and-admission.md", &["kubectl", "kustomize"]),
+];
+
 #[test]
-fn render_and_admission() {
-    if test_support::skip_without_real_programs("docs/render-and-admission.md") {
-        return;
+fn commands_print_what_the_pages_show() {
+    for page in PAGES {
+        follow(page, &Folder::with(&[]), &[], &[]);
     }
-    follow("render-and-admission.md", &Folder::with(&[]), &["kubectl", "kustomize"], &[]);
 }
 
 #[test]
-fn helm() {
-    if test_support::skip_without_real_programs("docs/helm.md") {
+fn commands_with_real_programs_print_what_the_pages_show() {
+    if test_support::skip_without_real_programs(
+        "pages of docs/ with helm, kpt, kustomize and the Kyverno CLI",
+    ) {
         return;
     }
-    follow("helm.md", &Folder::with(&[]), &["helm"], &[]);
+    // kustomize starts containers with `docker`; here the program runs in an empty folder instead.
+    let docker =
+        "case \"$*\" in *registry.example/kubectl-kyv:v0.1.0) cd / && exec kubectl-kyv fn; esac; exit 1";
+    for (page, programs) in PAGES_WITH_PROGRAMS {
+        follow(page, &Folder::with(&[]), programs, &[("docker", docker)]);
+    }
 }
 
 #[test]
@@ -31,30 +73,32 @@ fn flux() {
     let setup = "git init -q --bare .origin && git init -q && git remote add origin .origin";
     let made = Command::new("sh").args(["-euc", setup]).current_dir(folder.path()).status();
     assert!(made.expect("sh runs").success());
-    follow("flux.md", &folder, &["kubectl", "kustomize"], &[]);
+    follow("docs/flux.md", &folder, &["kubectl", "kustomize"], &[]);
 }
 
-/// kustomize starts containers with `docker`; the program in an empty folder stands in for the image.
 #[test]
-fn functions() {
-    if test_support::skip_without_real_programs("docs/functions.md") {
-        return;
+fn every_page_with_commands_is_followed() {
+    // The first is followed by `argocd_install`, the second above.
+    let followed = PAGES.into_iter().chain(["docs/argocd.md", "docs/flux.md"]);
+    let followed: BTreeSet<&str> = followed.chain(PAGES_WITH_PROGRAMS.map(|(page, _)| page)).collect();
+    let docs = markdown_below(&Path::new(ROOT).join("docs"));
+    let with_commands = docs.iter().filter(|(_, text)| text.contains("\n```console\n"));
+    let with_commands: BTreeSet<&str> = with_commands.map(|(page, _)| &**page).chain(["README.md"]).collect();
+    assert_eq!(followed, with_commands);
+}
+
+#[test]
+fn the_readme_shows_the_files_of_its_example() {
+    let readme = fs::read_to_string(Path::new(ROOT).join("README.md")).expect("it is there");
+    let files = files_of(&Path::new(ROOT).join("examples/read-only-latest"));
+    assert_eq!(files.keys().map(String::as_str).collect::<Vec<_>>(), ["policy.yaml", "web.yaml"]);
+    for text in files.values() {
+        assert!(readme.contains(&format!("```yaml\n{text}```\n")), "{text}");
     }
-    let docker =
-        "case \"$*\" in *registry.example/kubectl-kyv:v0.1.0) cd / && exec kubectl-kyv fn; esac; exit 1";
-    let folder = Folder::with(&[]);
-    follow("functions.md", &folder, &["kustomize", "kpt"], &[("docker", docker)]);
 }
 
-#[test]
-fn the_readme_shows_the_diff_of_the_example() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let readme = std::fs::read_to_string(root.join("README.md")).expect("it is there");
-    let (_, rest) = readme.split_once("```diff\n").expect("a diff");
-    let (shown, _) = rest.split_once("```").expect("the block ends");
-    let mut diff = Command::new(kyv_program());
-    diff.args(["diff", "--annotate", "-p", "policies", "-f", "manifests"]);
-    let output = diff.current_dir(root.join("plugin/kubectl/example")).output().expect("the program runs");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), shown);
-    assert_eq!(output.status.code(), Some(1));
+fn markdown_below(folder: &Path) -> Vec<(String, String)> {
+    let pages: Vec<PathBuf> = test_support::files::files_below(folder, &["md"]);
+    let name = |path: &Path| path.strip_prefix(ROOT).expect("it is below").display().to_string();
+    pages.iter().map(|path| (name(path), fs::read_to_string(path).expect("a text"))).collect()
 }

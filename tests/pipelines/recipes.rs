@@ -1,16 +1,15 @@
-//! Recipes of the README in the real programs.
+//! Recipes of the pages in the real programs.
 
 use std::fs;
 use std::path::Path;
 
 use crate::folder::{Folder, RunOutput};
 
-/// A YAML block of the README that begins with a comment.
-fn block(comment: &str) -> String {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = fs::read_to_string(readme).expect("it is there");
-    let start = format!("```yaml\n{comment}\n");
-    let (_, rest) = readme.split_once(&start).expect("the README has the block");
+/// The YAML block of a page that begins with a comment, without the comment.
+fn block(page: &str, comment: &str) -> String {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).expect(page);
+    let start = format!("```yaml\n# {comment}\n");
+    let (_, rest) = text.split_once(&start).unwrap_or_else(|| panic!("{page} has no {comment}"));
     rest.split_once("```").expect("the block ends").0.to_owned()
 }
 
@@ -30,7 +29,7 @@ fn a_validator_checks_and_changes_nothing() {
         ("Kptfile", kptfile),
         ("kustomization.yaml", "resources: [map.yaml]\nvalidators: [check.yaml]\n"),
         ("map.yaml", MAP),
-        ("check.yaml", &block("# check.yaml")),
+        ("check.yaml", &block("docs/krm-function.md", "check.yaml")),
         ("policies/team.yaml", POLICY),
     ]);
     let build = || {
