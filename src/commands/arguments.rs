@@ -33,23 +33,22 @@ pub(super) struct RunArguments {
     request: RequestArguments,
     #[command(flatten)]
     dialect: DialectArguments,
-    /// Fail (exit code 3) for everything that was not evaluated, did not match, or differs between the
-    /// semantics.
+    /// Fail (exit code 3) if anything was not evaluated, did not match, or is a divergence (KYV-Dnn).
     #[arg(long, help_heading = "Evaluation")]
     strict: bool,
-    /// Evaluate every changed object a second time, at the same time and with the same chance, and report
-    /// what that would change.
+    /// Evaluate every changed object a second time, with the same time and random values, and report what a
+    /// second run would change.
     #[arg(long, help_heading = "Evaluation")]
     check_idempotent: bool,
     #[command(flatten)]
     engine: EngineArguments,
-    /// How many threads evaluate; as many as there are processors by default.
+    /// The number of threads; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Evaluation")]
     workers: Option<u16>,
-    /// Show the values of Secrets, in recordings, too.
+    /// Show values of Secrets, also in recordings.
     #[arg(long, help_heading = "Output")]
     show_secrets: bool,
-    /// Print errors only on standard error, no notes and no summary.
+    /// Print only errors on stderr, no notes and no summary.
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
 }
@@ -58,7 +57,7 @@ pub(super) struct RunArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
 struct InputArguments {
-    /// Policies: a file, a directory with all below it, a glob, or - for standard input.
+    /// Policies: a file, a directory with everything below it, a glob, or - for standard input.
     #[arg(
         short,
         long,
@@ -70,19 +69,18 @@ struct InputArguments {
     /// Objects: a file, a directory, a glob, or - for standard input.
     #[arg(short = 'f', long, value_name = "PATH", value_delimiter = ',')]
     filename: Vec<PathBuf>,
-    /// Look into the directories below those given with -f, too.
+    /// Read the directories of -f with everything below them.
     #[arg(short = 'R', long, requires = "filename")]
     recursive: bool,
     /// Objects: directories with kustomizations, built by kubectl or kustomize.
     #[arg(short, long, value_name = "DIR", value_delimiter = ',', conflicts_with_all = ["filename", "recursive"])]
     kustomize: Vec<PathBuf>,
-    /// The namespace of live objects, and that in which manifests without one are evaluated; it is never
-    /// written out. By default that of the context where a cluster is asked (live objects, --live), as with
-    /// kubectl apply, else default.
+    /// The namespace of live objects, and of manifests that name none; it is never written into them. The
+    /// default is that of the kubeconfig's context for live objects and with --live, otherwise `default`.
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
-    /// Further objects that rules with targets may change: files, directories or globs. They trigger nothing,
-    /// and are printed, after all others, if they change.
+    /// More objects that rules with targets may change: files, directories or globs. They trigger no rule,
+    /// and are printed after all others if they change.
     #[arg(long, value_name = "PATH", value_delimiter = ',')]
     targets: Vec<PathBuf>,
 }
@@ -98,39 +96,39 @@ struct RequestArguments {
         alias = "exception",
         value_name = "PATH",
         value_delimiter = ',',
-        help = "PolicyExceptions (kyverno.io/v2): a file, a directory with all below it, or a glob"
+        help = "PolicyExceptions (kyverno.io/v2): a file, a directory with everything below it, or a glob"
     )]
     exceptions: Vec<PathBuf>,
-    /// What the requests do: CREATE, UPDATE, DELETE or CONNECT. CREATE by default; UPDATE for live objects,
-    /// because whatever reaches a policy of what already runs is an update of it.
+    /// The operation of the requests: CREATE, UPDATE, DELETE or CONNECT. The default is CREATE, and UPDATE
+    /// for live objects.
     #[arg(long, value_name = "NAME", value_parser = operation)]
     operation: Option<Operation>,
-    /// Nobody sends a request: the policies have just been installed or changed. Rules with targets that have
-    /// mutateExistingOnPolicyUpdate run for all objects, and no other rule does.
+    /// Show what installing or changing the policies does: only rules with targets and
+    /// mutateExistingOnPolicyUpdate run, for all objects.
     #[arg(long, conflicts_with_all = ["operation", "old"])]
     on_policy_update: bool,
-    /// The objects as they are stored before an update: a file, a directory or a glob.
+    /// The stored objects of an update: a file, a directory or a glob.
     #[arg(long, value_name = "PATH", value_delimiter = ',')]
     old: Vec<PathBuf>,
     #[arg(
         long,
         value_name = "PATH",
         value_delimiter = ',',
-        help = "CustomResourceDefinitions: how lists of custom resources merge, and which kinds have namespaces"
+        help = "CustomResourceDefinitions: schemas, defaults and scopes of custom resources"
     )]
     crds: Vec<PathBuf>,
     #[arg(
         long,
         value_name = "PATH",
         value_delimiter = ',',
-        help = "What context entries are answered from: ConfigMaps, whatever an apiCall asks the API server for, GlobalContextEntries, and documents of kind Context or ClusterResource (cli.kyverno.io)"
+        help = "Objects that context entries read: ConfigMaps, objects for apiCalls, GlobalContextEntries, and documents of kind Context or ClusterResource (cli.kyverno.io)"
     )]
     context_from: Vec<PathBuf>,
     #[arg(
         long,
         value_name = "FILE",
         value_delimiter = ',',
-        help = "What imageRegistry entries are answered from: documents of kind Context (cli.kyverno.io) with `images` (image, digest, manifest, imageIndex, config)"
+        help = "Image data for imageRegistry entries: documents of kind Context (cli.kyverno.io) with `images` (image, digest, manifest, imageIndex, config)"
     )]
     images: Vec<PathBuf>,
 }
@@ -148,7 +146,7 @@ pub(super) struct ValueArguments {
     #[arg(
         long,
         value_name = "FILE",
-        help = "A document of kind UserInfo (cli.kyverno.io): who sends the requests"
+        help = "A document of kind UserInfo (cli.kyverno.io): the user who sends the requests"
     )]
     pub(super) userinfo: Option<PathBuf>,
 }
@@ -157,18 +155,19 @@ pub(super) struct ValueArguments {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Evaluation")]
 pub(super) struct DialectArguments {
-    /// Which side is taken where Kyverno's documentation and its controllers differ.
+    /// Which side to take where Kyverno's documentation and its controllers differ.
     #[arg(long, value_name = "NAME", value_parser = choice_parser(&SEMANTICS), default_value = "documented")]
     semantics: Semantics,
-    /// What the early `overlay` and `patches` of rules mean. Kyverno 1.19 refuses a policy with them: with
-    /// --semantics kyverno that stays an error, and the rules run only if native or smp is asked for.
+    /// How to interpret `overlay` and `patches`, the legacy fields of mutate rules. Kyverno 1.19 refuses
+    /// policies with them: with --semantics kyverno this is an error, and the rules run only with native or
+    /// smp.
     #[arg(long, value_name = "NAME", value_parser = choice_parser(&LEGACY_MODES), default_value = "doc")]
     legacy: LegacyMode,
-    /// The state of manifests that policies see; live objects are admitted already.
+    /// The state of manifests that policies see; live objects are already admitted.
     #[arg(long, value_name = "NAME", value_parser = choice_parser(&VIEWS), default_value = "admitted")]
     pub(super) view: View,
-    /// In the admitted view, Pods also have the volume with the token of their service account, as if each service
-    /// account mounted its token. Its name ends in xxxxx, where an API server has random characters.
+    /// In the admitted view, show policies the volume with the token of a Pod's service account. Its name
+    /// ends in xxxxx, where an API server has random characters.
     #[arg(long)]
     pub(super) service_account_token: bool,
 }
@@ -184,13 +183,13 @@ impl DialectArguments {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Evaluation")]
 pub(super) struct EngineArguments {
-    /// The time that policies see, such as 2026-01-31T12:00:00Z; the start of the run by default.
+    /// The time that policies see, such as 2026-01-31T12:00:00Z; by default the start of the run.
     #[arg(long, value_name = "TIME")]
     now: Option<Timestamp>,
-    /// Where random values start from.
+    /// The seed of random values.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Another limit on the size of inputs or on the work of a rule, such as yaml-depth=512 or steps=5000000.
+    /// Set a limit on the size of inputs or on the work of a rule, such as yaml-depth=512 or steps=5000000.
     #[arg(long, value_name = "NAME=N", value_delimiter = ',', value_parser = limit)]
     limit: Vec<(String, usize)>,
 }
@@ -216,11 +215,11 @@ const OFFLINE: [&str; 2] = ["filename", "kustomize"];
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Cluster")]
 struct ClusterArguments {
-    /// Live objects, as kubectl names them: TYPE[,TYPE…] [NAME…] or TYPE/NAME…. Without a TYPE, but with -A, -n
-    /// or a selector: those of all kinds that the policies can match.
+    /// Live objects, as in kubectl: TYPE[,TYPE…] [NAME…] or TYPE/NAME…. Without a TYPE, but with -A, -n or a
+    /// selector: all kinds that the policies can match.
     #[arg(value_name = "TYPE", conflicts_with_all = OFFLINE, help_heading = None)]
     objects: Vec<String>,
-    /// Live objects of all namespaces, whatever -n says.
+    /// Live objects of all namespaces; wins over -n.
     #[arg(short = 'A', long)]
     all_namespaces: bool,
     /// Live objects with these labels, such as app=web,tier!=db.
@@ -229,7 +228,7 @@ struct ClusterArguments {
     /// Live objects with these fields, such as metadata.name=web,status.phase!=Running.
     #[arg(long, value_name = "FIELDS", conflicts_with_all = OFFLINE)]
     field_selector: Option<String>,
-    /// How many live objects are read at once; 0 for a whole list.
+    /// How many live objects one request lists; 0 for all.
     #[arg(
         long,
         value_name = "N",
@@ -239,23 +238,23 @@ struct ClusterArguments {
         conflicts_with_all = OFFLINE
     )]
     chunk_size: u32,
-    /// Evaluate manifests in the cluster: labels of namespaces, context entries, schemas of custom resources and
-    /// the stored objects come from it. It is read only, with your rights.
+    /// Evaluate manifests with data of the cluster: labels of namespaces, context entries, schemas of custom
+    /// resources and stored objects. The cluster is only read, with your rights.
     #[arg(long, conflicts_with = "objects")]
     live: bool,
-    /// Take the policies of the cluster, beside those of -p; one of -p stands in for one of its name.
+    /// Use the policies of the cluster, too. A policy of -p replaces the one with the same name.
     #[arg(long)]
     cluster_policies: bool,
-    /// Ask whether this user or service account (system:serviceaccount:NAMESPACE:NAME) may read and update what
-    /// rules with targets change; Kyverno's background controller does it in its own name. With --as, the rights
-    /// of that user are asked for anyway.
+    /// Check whether this user or service account (system:serviceaccount:NAMESPACE:NAME) may read and update
+    /// the targets of rules. Kyverno's background controller needs these rights. With --as, the rights of
+    /// that user are always checked.
     #[arg(long, value_name = "SUBJECT")]
     check_rights: Option<String>,
-    /// Write every answer of the cluster to a directory, for --replay. Values of Secrets are not recorded.
+    /// Write every response of the cluster to a directory, for --replay. Values of Secrets are not recorded.
     #[arg(long, value_name = "DIR", conflicts_with = "replay")]
     record: Option<PathBuf>,
-    /// Take the answers of the cluster from a directory that --record wrote. Nothing is sent, and how the
-    /// cluster is reached means nothing.
+    /// Read the responses of the cluster from a directory that --record wrote. Nothing is sent, and the flags
+    /// of the connection have no effect.
     #[arg(long, value_name = "DIR")]
     replay: Option<PathBuf>,
     #[command(flatten)]
@@ -266,16 +265,17 @@ struct ClusterArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Cluster")]
 pub(super) struct ConnectionArguments {
-    /// The kubeconfig; by default what KUBECONFIG or the home directory names, or the cluster around.
+    /// The kubeconfig; by default that of KUBECONFIG or of the home directory, else the service account of
+    /// the Pod.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; its current one by default.
+    /// The context of the kubeconfig; by default the current one.
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// The cluster of the kubeconfig; that of the context by default.
+    /// The cluster of the kubeconfig; by default that of the context.
     #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
-    /// The user of the kubeconfig; that of the context by default.
+    /// The user of the kubeconfig; by default that of the context.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// The address of the API server.
@@ -284,34 +284,34 @@ pub(super) struct ConnectionArguments {
     /// A bearer token for the API server.
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
-    /// The certificate of the authority that the server's certificate comes from.
+    /// The certificate of the authority that signed the server's certificate.
     #[arg(long, value_name = "FILE")]
     certificate_authority: Option<PathBuf>,
-    /// A certificate to be known by.
+    /// A client certificate for the API server.
     #[arg(long, value_name = "FILE")]
     client_certificate: Option<PathBuf>,
-    /// The key of that certificate.
+    /// The private key of the client certificate.
     #[arg(long, value_name = "FILE")]
     client_key: Option<PathBuf>,
-    /// The name that the server's certificate is checked against; the host of its address by default.
+    /// The name to verify the server's certificate against; by default the host of its address.
     #[arg(long, value_name = "NAME")]
     tls_server_name: Option<String>,
-    /// Take the server's certificate as it is: whoever answers is believed.
+    /// Skip the verification of the server's certificate. This is insecure.
     #[arg(long)]
     insecure_skip_tls_verify: bool,
-    /// How long one request may take, such as 30s or 2m; 0 for as long as it takes.
+    /// The time limit of one request, such as 30s or 2m; 0 for none.
     #[arg(long, value_name = "TIME", value_parser = request_timeout, default_value = "90s")]
     request_timeout: Duration,
-    /// Read as this user.
+    /// Impersonate this user.
     #[arg(long = "as", value_name = "USER")]
     as_user: Option<String>,
-    /// Read as a member of this group; may be repeated.
+    /// Impersonate a member of this group; may be repeated.
     #[arg(long, value_name = "GROUP")]
     as_group: Vec<String>,
-    /// Read as the user of this id.
+    /// Impersonate the user with this UID.
     #[arg(long, value_name = "UID")]
     as_uid: Option<String>,
-    /// Read as a user with this further attribute; may be repeated.
+    /// Impersonate a user with this extra attribute; may be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = extra)]
     as_user_extra: Vec<(String, String)>,
 }
@@ -396,25 +396,21 @@ impl From<ClusterArguments> for ClusterOptions {
 
 /// The values of `--semantics`.
 pub(super) static SEMANTICS: [Choice<Semantics>; 2] = [
-    ("documented", "What the documentation says", Semantics::Documented),
-    ("kyverno", "What the controllers of Kyverno do", Semantics::Kyverno),
+    ("documented", "As the documentation says", Semantics::Documented),
+    ("kyverno", "As the controllers of Kyverno do", Semantics::Kyverno),
 ];
 
 /// The values of `--view`.
 static VIEWS: [Choice<View>; 2] = [
-    ("admitted", "As admission webhooks get them, with the defaults of the API server", View::Admitted),
+    ("admitted", "As admission webhooks receive them, with the defaults of the API server", View::Admitted),
     ("written", "As they are written, like the Kyverno CLI", View::Written),
 ];
 
 /// The values of `--legacy`.
 static LEGACY_MODES: [Choice<LegacyMode>; 3] = [
-    ("doc", "What the documentation of the time says", LegacyMode::Documented),
-    ("native", "What Kyverno 1.1.0 did", LegacyMode::Native),
-    (
-        "smp",
-        "What `patchStrategicMerge` and `patchesJson6902` make of it, as in Kyverno 1.2 to 1.5",
-        LegacyMode::Later,
-    ),
+    ("doc", "As the documentation of that time says", LegacyMode::Documented),
+    ("native", "As Kyverno 1.1.0 did", LegacyMode::Native),
+    ("smp", "As `patchStrategicMerge` and `patchesJson6902`, like Kyverno 1.2 to 1.5", LegacyMode::Later),
 ];
 
 /// How diffs are shown.
@@ -426,7 +422,7 @@ pub(super) struct DiffOptions {
     /// How many unchanged lines to show around a change.
     #[arg(short = 'U', long, value_name = "N", default_value_t = 3, help_heading = "Output")]
     unified: usize,
-    /// Name the rules behind each hunk of a diff, and part hunks where the rules differ.
+    /// Name the rules behind each hunk of a diff, and split hunks where the rules differ.
     #[arg(long, help_heading = "Output")]
     annotate: bool,
 }

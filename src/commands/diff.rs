@@ -22,27 +22,27 @@ Examples:
   # Count what would change, by policy, rule, kind and namespace
   kubectl kyv diff -p policies/ -f manifests/ -R -o summary
 
-  # Show what would change in the Deployments of a namespace of the cluster, of all namespaces
+  # Show what would change in the live Deployments of a namespace, or of all namespaces
   kubectl kyv diff deployments -n web -p policies/
   kubectl kyv diff deployments -A -p policies/ -o summary
 
-  # Show what the policies would change in all objects that they can match
+  # Show what would change in all live objects that the policies can match
   kubectl kyv diff -A -p policies/ -o summary
 
-  # Evaluate manifests by what the cluster holds and by its own policies
+  # Evaluate manifests with data and policies of the cluster
   kubectl kyv diff -f manifests/ -R --live --cluster-policies
 
-  # The same, and whether the API server and its webhooks would take it
+  # Show what would change, and whether the API server and its webhooks accept it
   kubectl kyv diff deployments -A -p policies/ --server-dry-run
 
-  # Record what the cluster answers, and show the same again without it
-  kubectl kyv diff -A -p policies/ --record tape/
-  kubectl kyv diff -A -p policies/ --replay tape/
+  # Record the responses of the cluster, and show the same without it
+  kubectl kyv diff -A -p policies/ --record recording/
+  kubectl kyv diff -A -p policies/ --replay recording/
 
-  # Fail a pipeline if manifests are not as the policies want them
+  # Fail a pipeline if the policies would change a manifest
   kubectl kyv diff -p policies/ -k overlays/prod --quiet
 
-  # Write down the change, naming the rules, and make it later
+  # Save a diff that names the rules, and apply it later
   kubectl kyv diff -p policies/ -f manifests/ -R --annotate > change.diff
   git apply change.diff
 
@@ -51,18 +51,18 @@ Examples:
 
 /// Show what Kyverno mutate policies would change.
 ///
-/// Exits with 1 if something would change, with 0 if not, and with 4 if the cluster could not be read in
-/// part or whole. Nothing is written to a cluster. Values of Secrets are masked unless --show-secrets is given.
+/// Exits with 1 if something would change, with 0 if not, and with 4 if the cluster could not be read
+/// completely. Nothing is written to a cluster. Values of Secrets are masked, unless --show-secrets is set.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 pub(super) struct Arguments {
     #[command(flatten)]
     inputs: RunArguments,
-    /// How to show it.
+    /// The output format.
     #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(FORMATS), default_value = "diff", help_heading = "Output")]
     output: &'static FormatChoice<FormatOptions>,
-    /// Send each changed object through the API server's own validation and webhooks, as a dry run that
-    /// stores nothing, and show what it refuses (exit code 3) or changes further.
+    /// Send each changed object to the API server as a dry run that stores nothing, and show what its
+    /// validation and webhooks refuse (exit code 3) or change.
     #[arg(long, help_heading = "Cluster")]
     server_dry_run: bool,
     #[command(flatten)]
@@ -73,14 +73,13 @@ pub(super) struct Arguments {
 static FORMATS: &[FormatChoice<FormatOptions>] = &[
     FormatChoice {
         name: "diff",
-        help: "A unified diff of the files, which `git apply` and `patch -p1` take; for objects that come from elsewhere \
-               of each object",
+        help: "A unified diff of the files, for `git apply` and `patch -p1`; a diff of each object for other inputs",
         summary: SummaryStyle::Table,
         format: |options| Box::new(options.diff()),
     },
     FormatChoice {
         name: "summary",
-        help: "A table: objects by policy, rule, kind and namespace",
+        help: "Tables: objects by policy, rule, kind and namespace",
         summary: SummaryStyle::None,
         format: |_| Box::new(Summary),
     },

@@ -20,34 +20,34 @@ use super::unmatched_elements::unfit_lists;
 
 const EXAMPLES: &str = "\
 Examples:
-  # Why does a rule not apply to these objects, and what do the others do?
+  # Explain what each rule does with the objects of a file
   kubectl kyv explain -p policies/ -f deployment.yaml
 
-  # One rule and one object of many
+  # Explain one rule and one object
   kubectl kyv explain -p policies/ -f manifests/ -R --rule 'add-labels/*' --object Deployment/web
 
-  # An object of the cluster
+  # Explain a live object
   kubectl kyv explain deployment web -n shop -p policies/";
 
-/// Tell for each object and rule how the outcome came about.
+/// Explain why each rule applied or did not.
 ///
-/// What matched, and if not, why; the conditions with the values they saw; each change with the rule that made
-/// it; why a rule that matched changed nothing. Values of Secrets are masked.
+/// For each object and rule it shows whether the rule matched and why not, conditions with their values, and
+/// the changes, or why there are none. Values of Secrets are masked.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 pub(super) struct Arguments {
     #[command(flatten)]
     inputs: RunArguments,
-    /// How to print it.
+    /// The output format.
     #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(FORMATS), default_value = "text", help_heading = "Output")]
     output: &'static FormatChoice<ExplanationOptions>,
-    /// Only rules of these names; wildcards * and ? may stand in them. A name without / is that of a policy.
+    /// Only these rules; * and ? are wildcards. A name without / is that of a policy.
     #[arg(long, value_name = "POLICY/RULE", value_delimiter = ',', help_heading = "Output")]
     rule: Vec<String>,
-    /// Only these objects; wildcards * and ? may stand in them. A name without / is that of an object.
+    /// Only these objects; * and ? are wildcards. A name without / is that of an object.
     #[arg(long, value_name = "KIND/NAME", value_delimiter = ',', help_heading = "Output")]
     object: Vec<String>,
-    /// List the rules for objects of other kinds, too, one by one.
+    /// Also list the rules for other kinds, one by one.
     #[arg(long, help_heading = "Output")]
     all: bool,
     /// When to colour the text.
@@ -59,7 +59,7 @@ pub(super) struct Arguments {
 static FORMATS: &[FormatChoice<ExplanationOptions>] = &[
     FormatChoice {
         name: "text",
-        help: "A screen for each object",
+        help: "One screen for each object",
         summary: SummaryStyle::Line,
         format: |options| Box::new(Explanations::Text(options)),
     },

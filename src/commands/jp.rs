@@ -28,7 +28,7 @@ Examples:
   # The images of a Pod
   kubectl kyv jp query 'spec.containers[*].image' -f pod.yaml
 
-  # Of a live object, as plain text
+  # The name of a live object, as plain text
   kubectl get pod web -o json | kubectl kyv jp query -u 'metadata.name'
 
   # Without any input
@@ -38,7 +38,7 @@ const NOW_HELP: &str =
     "The time that expressions see, such as 2026-01-31T12:00:00Z; the start of the run by default";
 
 const LIMIT_HELP: &str =
-    "Another limit on the size of the input or on the work on a document, such as steps=5000000";
+    "Set a limit on the size of the input or on the work on a document, such as steps=5000000";
 
 /// Evaluate JMESPath in Kyverno's dialect, and list its functions.
 #[derive(Debug, Args)]
@@ -55,8 +55,8 @@ enum Command {
 
 /// Evaluate an expression on documents.
 ///
-/// Every document gives one result, in the order of the input. What a policy writes between {{ and }} is
-/// such an expression; there the document is the context, with the object at request.object.
+/// Each document has one result, in the order of the input. The text between {{ and }} in a policy is such an
+/// expression. There, the document is the context, with the object at request.object.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 #[command(mut_arg("now", |now| now.help(NOW_HELP)), mut_arg("limit", |limit| limit.help(LIMIT_HELP)))]
@@ -66,10 +66,10 @@ struct Query {
     /// Documents in YAML or JSON: a file, or - for standard input.
     #[arg(short = 'f', long = "filename", value_name = "FILE", default_value = "-", help_heading = "Input")]
     filename: PathBuf,
-    /// Read nothing: evaluate on null.
+    /// Read no input: evaluate on null.
     #[arg(short, long, conflicts_with = "filename", help_heading = "Input")]
     null_input: bool,
-    /// Which side is taken where Kyverno's documentation and its controllers differ.
+    /// Which side to take where Kyverno's documentation and its controllers differ.
     #[arg(
         long,
         value_name = "NAME",
@@ -80,16 +80,16 @@ struct Query {
     semantics: Semantics,
     #[command(flatten)]
     engine: EngineArguments,
-    /// How to print results.
+    /// The output format.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Json, help_heading = "Output")]
     output: Output,
-    /// Print each JSON result on a line of its own.
+    /// Print each JSON result on one line.
     #[arg(long, help_heading = "Output")]
     compact: bool,
-    /// Print a result that is a string without quotes.
+    /// Print strings without quotes.
     #[arg(short, long, help_heading = "Output")]
     unquoted: bool,
-    /// Print errors only on standard error, no notes.
+    /// Print only errors on stderr, no notes.
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
 }
@@ -98,21 +98,21 @@ struct Query {
 enum Output {
     /// JSON, indented.
     Json,
-    /// YAML, a document for each result.
+    /// YAML, one document for each result.
     Yaml,
 }
 
-/// List the functions, with what they take, give and do.
+/// List the functions with their parameters, results and descriptions.
 #[derive(Debug, Args)]
 #[command(help_template = super::HELP, before_help = "\
 Examples:
   # All functions
   kubectl kyv jp function
 
-  # Those about time
+  # The functions on time
   kubectl kyv jp function 'time_*'")]
 struct Function {
-    /// Names of functions; wildcards * and ? may stand in them.
+    /// Names of functions; * and ? are wildcards.
     name: Vec<String>,
 }
 

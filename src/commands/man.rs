@@ -11,13 +11,13 @@ use super::version::print;
 #[derive(Debug, Args)]
 #[command(help_template = super::HELP, before_help = "\
 Examples:
-  # Read about the command diff
+  # Read the page of the command diff
   kubectl kyv man diff | man -l -
 
-  # The pages that there are
+  # List all pages
   kubectl kyv man --list")]
 pub(super) struct Arguments {
-    /// The command that the page is about, such as `jp query`; the program as a whole by default.
+    /// The command, such as `jp query`; by default the whole program.
     command: Vec<String>,
     /// Print the names of all pages.
     #[arg(long, conflicts_with = "command")]

@@ -21,13 +21,13 @@ Examples:
   # Print the manifests of a directory as the policies leave them
   kubectl kyv mutate -p policies/ -f manifests/
 
-  # Apply rendered manifests mutated, without an admission controller
+  # Mutate and apply a rendered chart, without an admission controller
   helm template web ./chart | kubectl kyv mutate -p policies/ -f - | kubectl apply -f -
 
   # Show what would change, as a diff
   kubectl kyv mutate -p policies/ -f manifests/ -R -o diff
 
-  # Print live objects changed, and say what of it the API server would refuse
+  # Print mutated live objects, and report what the API server would refuse
   kubectl kyv mutate deployments -n web -p policies/ --server-dry-run > changed.yaml
 
   # Edit the manifests themselves
@@ -36,7 +36,7 @@ Examples:
   # Build a kustomization first
   kubectl kyv mutate -p policies/ -k overlays/prod
 
-  # Evaluate as updates made by a certain user
+  # Evaluate as updates of a user
   kubectl kyv mutate -p policy.yaml -f pod.yaml --operation UPDATE --userinfo user.yaml";
 
 /// Print objects as Kyverno mutate policies leave them.
@@ -47,23 +47,22 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     inputs: RunArguments,
-    /// What to print: the objects, or what changes.
+    /// The output format: the objects, or what changes.
     #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(FORMATS), default_value = "yaml", help_heading = "Output")]
     output: &'static FormatChoice<FormatOptions>,
-    /// Edit the files given with -f instead of printing; nothing is written if a rule fails, a file
-    /// cannot be read or the cluster does not tell all that it is asked.
+    /// Edit the files of -f instead of printing. Nothing is written if a rule fails, or if a file or data of
+    /// the cluster cannot be read.
     #[arg(short, long, requires = "filename", conflicts_with_all = ["output", "kustomize", "objects"], help_heading = "Output")]
     in_place: bool,
     /// Go on without policies that are refused and files that cannot be read. With -i, also write the files
     /// where a rule failed or the cluster could not be read.
     #[arg(long, help_heading = "Output")]
     keep_going: bool,
-    /// Write nothing, name the files given with -f that would change, and exit with 1 if there are any.
+    /// Write nothing, name the files of -f that would change, and exit with 1 if there are any.
     #[arg(long, requires = "filename", conflicts_with_all = ["output", "kustomize", "objects"], help_heading = "Output")]
     check: bool,
-    /// Send each changed object through the API server's own validation and webhooks, as a dry run that
-    /// stores nothing: what it refuses is told and ends in exit code 3. What is printed stays what the policies
-    /// leave.
+    /// Send each changed object to the API server as a dry run that stores nothing, and report what its
+    /// validation and webhooks refuse (exit code 3). The printed objects are those that the policies leave.
     #[arg(long, conflicts_with = "in_place", help_heading = "Cluster")]
     server_dry_run: bool,
     /// Print changed documents canonically instead of keeping their comments, order, quotes and layout.

@@ -22,7 +22,7 @@ const FEATURES: &[&str] = &[
 #[derive(Debug, Args)]
 #[command(help_template = super::HELP)]
 pub(super) struct Arguments {
-    /// How to print it; a line of text by default.
+    /// The output format; by default a line of text.
     #[arg(short, long, value_name = "FORMAT", value_enum)]
     output: Option<Output>,
 }

@@ -3,3 +3,4 @@
 
 mod divergences;
 mod links;
+mod readability;

@@ -46,19 +46,19 @@ Examples:
   # By hand, in the folder of an application
   kubectl kyv argocd generate -p ~/policies";
 
-/// Render the application in the current folder, mutated by policies.
+/// Render the application in the current folder, and mutate the objects by policies.
 ///
-/// A chart is rendered by helm, a kustomization by kustomize; else the manifests are taken as they are. The
-/// parameters of the application say more; Argo CD hands them over in the environment.
+/// A chart is rendered by helm, a kustomization by kustomize. Other manifests are taken as they are. Argo CD
+/// passes the parameters of the application in the environment.
 ///
-/// The flags are the plugin's own: paths are absolute and lead out of the application, which so cannot change
-/// what they hold. Standard output is the whole answer or empty, and never empty with exit code 0.
+/// The flags are those of the plugin. Their paths are absolute and outside of the application, which cannot
+/// change these files. Standard output is the whole result or empty, and never empty with exit code 0.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = crate::commands::HELP)]
 #[command(mut_arg("set", |set| set.value_delimiter(None::<char>)))]
-#[command(mut_arg("legacy", |legacy| legacy.help("What the early `overlay` and `patches` of rules mean")))]
+#[command(mut_arg("legacy", |legacy| legacy.help("How to interpret `overlay` and `patches`, the legacy fields of mutate rules")))]
 pub(super) struct Arguments {
-    /// Policies: a file, a directory with all below it, or a glob.
+    /// Policies: a file, a directory with everything below it, or a glob.
     #[arg(
         short,
         long = "policy",
@@ -67,19 +67,19 @@ pub(super) struct Arguments {
         help_heading = "Input"
     )]
     policy: Vec<PathBuf>,
-    /// Let applications name further policies of their own, by the parameter `policies`. They run before the
+    /// Let applications name policies in their repository, with the parameter `policies`. They run before the
     /// others.
     #[arg(long, help_heading = "Input")]
     app_policies: bool,
-    /// Sets of policies, one for each folder below this one. Applications name some of them by the parameter
-    /// `policy-sets`; they run before the others.
+    /// Policy sets, one for each folder below this one. Applications choose some with the parameter
+    /// `policy-sets`. They run before the others.
     #[arg(long, value_name = "DIR", help_heading = "Input")]
     policy_sets: Option<PathBuf>,
-    /// Apply the policy set with the name of the application's project, always.
+    /// Always apply the policy set with the name of the application's project.
     #[arg(long, requires = "policy_sets", help_heading = "Input")]
     project_set: bool,
-    /// Further options of `kustomize build`, such as "--enable-helm --load-restrictor LoadRestrictionsNone": those of
-    /// kustomize.buildOptions in Argo CD's own configuration.
+    /// Options of `kustomize build`, such as "--enable-helm --load-restrictor LoadRestrictionsNone", as in
+    /// kustomize.buildOptions of Argo CD's configuration.
     #[arg(
         long,
         value_name = "OPTIONS",
@@ -89,24 +89,24 @@ pub(super) struct Arguments {
         help_heading = "Input"
     )]
     kustomize_options: String,
-    /// Let kustomize and helm fetch what applications name: remote bases, and the dependencies of charts.
+    /// Let kustomize and helm fetch remote bases and dependencies of charts.
     #[arg(long, help_heading = "Input")]
     remote: bool,
 
     #[arg(
         long,
         value_name = "PATH",
-        help = "PolicyExceptions (kyverno.io/v2): a file, a directory with all below it, or a glob",
+        help = "PolicyExceptions (kyverno.io/v2): a file, a directory with everything below it, or a glob",
         help_heading = "Request"
     )]
     exceptions: Vec<PathBuf>,
-    /// What context entries are answered from: files, directories or globs.
+    /// Objects that context entries read: files, directories or globs.
     #[arg(long, value_name = "PATH", help_heading = "Request")]
     context_from: Vec<PathBuf>,
     #[arg(
         long,
         value_name = "FILE",
-        help = "What imageRegistry entries are answered from: documents of kind Context (cli.kyverno.io) with `images`",
+        help = "Image data for imageRegistry entries: documents of kind Context (cli.kyverno.io) with `images`",
         help_heading = "Request"
     )]
     images: Vec<PathBuf>,
@@ -115,18 +115,18 @@ pub(super) struct Arguments {
     #[arg(
         long,
         value_name = "PATH",
-        help = "CustomResourceDefinitions: how lists of custom resources merge, and which kinds have namespaces",
+        help = "CustomResourceDefinitions: schemas, defaults and scopes of custom resources",
         help_heading = "Request"
     )]
     crds: Vec<PathBuf>,
 
     #[command(flatten)]
     dialect: DialectArguments,
-    /// Fail (exit code 3, nothing printed) for everything that was not evaluated, did not match, or differs
-    /// between the semantics. Applications may ask for it, too, by the parameter `strict`.
+    /// Fail (exit code 3, nothing printed) if anything was not evaluated, did not match, or is a divergence
+    /// (KYV-Dnn). Applications can set it with the parameter `strict`.
     #[arg(long, help_heading = "Evaluation")]
     strict: bool,
-    /// Evaluate every changed object a second time, and report what that would change.
+    /// Evaluate every changed object a second time, and report what a second run would change.
     #[arg(
         long,
         value_name = "BOOL",
@@ -138,10 +138,10 @@ pub(super) struct Arguments {
         help_heading = "Evaluation"
     )]
     check_idempotent: bool,
-    /// Another limit on the size of inputs or on the work of a rule, such as yaml-depth=512 or steps=5000000.
+    /// Set a limit on the size of inputs or on the work of a rule, such as yaml-depth=512 or steps=5000000.
     #[arg(long, value_name = "NAME=N", value_parser = limit, help_heading = "Evaluation")]
     limit: Vec<(String, usize)>,
-    /// How long kustomize and helm may take, such as 45s; they are ended then. 0 for as long as it takes.
+    /// The time limit of kustomize and helm, such as 45s; 0 for none. They are ended when it is over.
     #[arg(
         long,
         env = "ARGOCD_EXEC_TIMEOUT",
@@ -152,10 +152,10 @@ pub(super) struct Arguments {
     )]
     timeout: Duration,
 
-    /// Take an application without a single object for what it is. Argo CD deletes what it had where it prunes.
+    /// Accept an application without objects. With pruning, Argo CD deletes the objects that it had.
     #[arg(long, help_heading = "Output")]
     allow_empty: bool,
-    /// Print errors only on standard error, no notes and no summary.
+    /// Print only errors on stderr, no notes and no summary.
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
 }

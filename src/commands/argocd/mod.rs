@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 
 use super::exit::Exit;
 
-/// Render applications of Argo CD as Kyverno mutate policies leave them.
+/// Render applications of Argo CD, and mutate the objects by Kyverno policies.
 ///
 /// The commands of a config management plugin: the plugin server runs them in the folder of an application.
 #[derive(Debug, Args)]

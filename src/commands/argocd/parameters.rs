@@ -11,16 +11,16 @@ use crate::commands::exit::Exit;
 use crate::commands::reporter::{Reporter, Verbosity};
 use crate::commands::version::print;
 
-/// Announce the parameters of the application in the current folder, as JSON.
+/// Print the parameters of the application in the current folder, as JSON.
 ///
-/// Only those that mean something for it are announced.
+/// Only parameters that have an effect on it are printed.
 #[derive(Debug, Args)]
 #[command(help_template = crate::commands::HELP)]
 pub(super) struct Arguments {
-    /// Announce that applications may name further policies, as generate lets them with the same flag.
+    /// Include the parameter `policies`, as with the same flag of generate.
     #[arg(long)]
     app_policies: bool,
-    /// Announce that applications may name sets of policies, as generate lets them with --policy-sets.
+    /// Include the parameter `policy-sets`, as with the same flag of generate.
     #[arg(long, value_name = "DIR")]
     policy_sets: Option<PathBuf>,
 }

@@ -43,10 +43,10 @@ Examples:
 
 /// Run as a KRM function: a ResourceList in, a ResourceList out.
 ///
-/// The functionConfig is a Kyv (kyv.dev/v1alpha1) or a ConfigMap and names the policies. Whoever calls the
-/// program without arguments and with a ResourceList on standard input gets the same.
+/// The functionConfig is a Kyv (kyv.dev/v1alpha1) or a ConfigMap that names the policies. The program does
+/// the same without arguments, if standard input is a ResourceList.
 ///
-/// On failure the items come out as they came in, with the reasons as results and on standard error.
+/// On failure the items are printed as they came in, with the reasons as results and on stderr.
 #[derive(Debug, Args)]
 #[command(name = "fn", before_help = EXAMPLES, help_template = HELP)]
 pub(super) struct Arguments {}

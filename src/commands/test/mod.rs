@@ -33,39 +33,39 @@ Examples:
   # Run all suites below the current directory
   kubectl kyv test
 
-  # Run one policy's expectations, and show only what fails
+  # Run the rows of one policy, and show only what fails
   kubectl kyv test policies/ -t policy=add-labels --fail-only
 
   # A report for a pipeline
   kubectl kyv test policies/ -o junit > report.xml
 
-  # Write what the policies give now into the files of expected objects
+  # Write the current results to the files of expected objects
   kubectl kyv test policies/add-labels --update";
 
 const LEGACY_HELP: &str = "\
-What the early `overlay` and `patches` of rules mean. Kyverno 1.19 refuses a policy with them: with \
---semantics kyverno the rules run only if native or smp is asked for";
+How to interpret `overlay` and `patches`, the legacy fields of mutate rules. Kyverno 1.19 refuses policies with them: \
+with --semantics kyverno the rules run only with native or smp";
 
 /// What a suite is called unless `--file-name` says otherwise.
 const FILE_NAMES: [&str; 2] = ["kyverno-test.yaml", "kyverno-test.yml"];
 
 /// Run Kyverno test suites.
 ///
-/// Exits with 0 if all expectations come true, with 1 if some do not, and with 2 if a suite could not be
-/// loaded; the others are run all the same. An expectation of something that is not evaluated, and one whose
-/// file does not hold the object, is listed as such, and fails only with --strict.
+/// Exits with 0 if all results are as expected, with 1 if not, and with 2 if a suite could not be loaded. The
+/// other suites are run anyway. Rows that are not evaluated, and rows without an expected object, fail only
+/// with --strict.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 #[command(mut_arg("legacy", |legacy| legacy.help(LEGACY_HELP)))]
 #[command(mut_arg("view", |view| view.default_value("written")))]
 pub(super) struct Arguments {
-    /// Directories with suites in or below them, or suites; the current directory by default.
+    /// Directories with suites in or below them, or suites; by default the current directory.
     #[arg(value_name = "DIR")]
     paths: Vec<PathBuf>,
-    /// The name of the suites' files; kyverno-test.yaml and kyverno-test.yml by default.
+    /// The file name of suites; by default kyverno-test.yaml and kyverno-test.yml.
     #[arg(short, long, value_name = "NAME", help_heading = "Input")]
     file_name: Option<String>,
-    /// Run expectations about some policies, rules and resources only; patterns may hold * and ?.
+    /// Run only rows with these policies, rules and resources; * and ? are wildcards.
     #[arg(
         short = 't',
         long,
@@ -76,45 +76,45 @@ pub(super) struct Arguments {
         help_heading = "Input"
     )]
     test_case_selector: Selector,
-    /// Fail if there is no suite at all, or the selector fits none.
+    /// Fail if there is no suite, or if -t selects no row.
     #[arg(long, help_heading = "Input")]
     require_tests: bool,
     #[arg(
         long,
         value_name = "PATH",
         value_delimiter = ',',
-        help = "CustomResourceDefinitions: how lists of custom resources merge, and which kinds have namespaces",
+        help = "CustomResourceDefinitions: schemas, defaults and scopes of custom resources",
         help_heading = "Input"
     )]
     crds: Vec<PathBuf>,
 
     #[command(flatten)]
     dialect: DialectArguments,
-    /// Fail for expectations that were dropped or not evaluated, and for names in them that no object has.
+    /// Fail for rows that were dropped or not evaluated, and for names that no object has.
     #[arg(long, help_heading = "Evaluation")]
     strict: bool,
     #[command(flatten)]
     engine: EngineArguments,
-    /// How many suites run at once; as many as there are processors by default.
+    /// The number of suites that run at once; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Evaluation")]
     workers: Option<u16>,
 
-    /// How to show the results; tables by default.
+    /// The output format; by default tables.
     #[arg(short, long, alias = "output-format", value_name = "FORMAT", value_enum, help_heading = "Output")]
     output: Option<Output>,
     /// Show only what fails.
     #[arg(long, help_heading = "Output")]
     fail_only: bool,
-    /// Show what the rules say, too.
+    /// Also show the messages of the rules.
     #[arg(long, help_heading = "Output")]
     detailed_results: bool,
-    /// Show where objects are not as expected, write them to the files of expected objects, and run again.
+    /// Show differences, write the results to the files of expected objects, and run again.
     #[arg(long, help_heading = "Output")]
     update: bool,
     /// When to colour diffs.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     color: Color,
-    /// Print errors only on standard error, no notes.
+    /// Print only errors on stderr, no notes.
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
 }
