@@ -4,3 +4,4 @@
 mod divergences;
 mod links;
 mod readability;
+mod site;
