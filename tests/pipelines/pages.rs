@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::folder::{Folder, files_of};
+use crate::folder::{Folder, files_of, kyv_program};
 use crate::page_runner::follow;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -95,6 +95,56 @@ fn the_readme_shows_the_files_of_its_example() {
     for text in files.values() {
         assert!(readme.contains(&format!("```yaml\n{text}```\n")), "{text}");
     }
+}
+
+/// The tables of flags name each flag of the Kyverno CLI, and only flags that exist.
+#[test]
+fn the_page_on_the_kyverno_cli_names_all_flags() {
+    if test_support::skip_without_real_programs("the flags of the Kyverno CLI") {
+        return;
+    }
+    let page = fs::read_to_string(Path::new(ROOT).join("docs/kyverno-cli.md")).expect("it is there");
+    let tables: [(&str, &[&[&str]]); 3] = [
+        ("apply", &[&["mutate"], &["diff"], &["explain"]]),
+        ("test", &[&["test"]]),
+        ("jp query", &[&["jp", "query"]]),
+    ];
+    for (command, ours) in tables {
+        let (_, rest) = page.split_once(&format!("\n### {command}\n")).expect(command);
+        let table = rest.split("\n##").next().unwrap_or_default();
+        let cells = |column: usize| -> String {
+            table
+                .lines()
+                .filter_map(|line| line.split('|').nth(column))
+                .map(|cell| format!("{cell}\n"))
+                .collect()
+        };
+        let words: Vec<&str> = command.split(' ').collect();
+        assert_eq!(flags(&cells(1)), own_flags(&test_support::tool("kyverno"), &words), "{command}");
+        let known = ours.iter().flat_map(|words| own_flags(kyv_program(), words)).collect::<BTreeSet<_>>();
+        let unknown: Vec<String> =
+            flags(&cells(2)).into_iter().filter(|flag| !known.contains(flag)).collect();
+        assert!(unknown.is_empty(), "{command}: {unknown:?}");
+    }
+}
+
+/// The long flags that a command lists in its help, without those that all commands have.
+fn own_flags(program: &Path, words: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(program).args(words).arg("--help").output().expect("the program runs");
+    let help = String::from_utf8(output.stdout).expect("UTF-8");
+    let help = help.split("\nGlobal Flags:").next().unwrap_or_default();
+    let lines: String =
+        help.lines().filter(|line| line.trim_start().starts_with('-')).collect::<Vec<_>>().join("\n");
+    flags(&lines).into_iter().filter(|flag| flag != "--help").collect()
+}
+
+/// The words of a text that are long flags.
+fn flags(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    words
+        .filter(|word| word.starts_with("--") && !word.trim_matches('-').is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn markdown_below(folder: &Path) -> Vec<(String, String)> {
