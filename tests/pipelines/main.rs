@@ -9,6 +9,8 @@ mod argocd;
 mod argocd_inputs;
 #[cfg(target_os = "linux")]
 mod argocd_install;
+#[cfg(unix)]
+mod ci_recipes;
 mod folder;
 mod kpt;
 mod kustomize;

@@ -90,7 +90,7 @@ fn install(folder: &Folder, programs: &[&str], scripts: &[(&str, &str)]) {
     scripts.iter().for_each(|(name, text)| script(folder, &format!(".bin/{name}"), text));
 }
 
-fn script(folder: &Folder, path: &str, text: &str) {
+pub(crate) fn script(folder: &Folder, path: &str, text: &str) {
     folder.write(path, &format!("#!/bin/sh\nset -eu\n{text}\n"));
     fs::set_permissions(folder.path().join(path), fs::Permissions::from_mode(0o755)).expect("a program");
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::folder::{Folder, RunOutput};
 
 /// The YAML block of a page that begins with a comment, without the comment.
-fn block(page: &str, comment: &str) -> String {
+pub(crate) fn block(page: &str, comment: &str) -> String {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).expect(page);
     let start = format!("```yaml\n# {comment}\n");
     let (_, rest) = text.split_once(&start).unwrap_or_else(|| panic!("{page} has no {comment}"));
