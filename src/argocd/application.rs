@@ -34,7 +34,7 @@ impl Application {
             let text = text(name);
             // They become arguments of programs, and must not be flags.
             if text.starts_with('-') || !text.chars().all(allowed) {
-                return Err(ArgocdError::variable(name, "holds what is no such name or version"));
+                return Err(ArgocdError::variable(name, "is no valid name or version"));
             }
             Ok(text)
         };
@@ -64,7 +64,9 @@ impl Application {
         let reason = if name.is_empty() {
             "not set; a chart is released under the name of the application".to_owned()
         } else if name.len() > MAX_RELEASE_CHARACTERS {
-            format!("longer than {MAX_RELEASE_CHARACTERS} characters, which Helm takes for no release")
+            format!(
+                "longer than {MAX_RELEASE_CHARACTERS} characters, which Helm does not accept as a name of a release"
+            )
         } else {
             return Ok(name);
         };

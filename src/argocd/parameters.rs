@@ -53,8 +53,7 @@ pub(super) const DEFINITIONS: [Definition; 9] = [
         shape: Shape::Text("auto"),
         renderer: None,
         title: "Renderer",
-        tooltip: "auto, kustomize, helm or plain. auto takes Helm where there is a Chart.yaml, kustomize where there \
-                  is a kustomization, else the manifests as they are",
+        tooltip: "auto, kustomize, helm or plain. auto is helm for a Chart.yaml, kustomize for a kustomization, else plain",
     },
     Definition {
         name: "recurse",
@@ -161,7 +160,7 @@ impl Parameters {
                         let lines = value.lines().map(str::trim).filter(|line| !line.is_empty());
                         Ok(ParameterValue::List(lines.map(str::to_owned).collect()))
                     }
-                    Shape::Map => Err("a parameter with names, which a variable cannot give".to_owned()),
+                    Shape::Map => Err("a parameter with names, which a variable cannot set".to_owned()),
                 });
                 let set = known.and_then(|value| read.set(&parameter, value));
                 errors.extend(set.map_err(|reason| ArgocdError::variable(name, reason)).err());
@@ -271,7 +270,7 @@ fn entries(list: &str) -> Result<Vec<(String, ParameterValue)>, String> {
             return Err(format!("[{index}]: expected an object with a name"));
         }
         if entries.iter().any(|(earlier, _)| earlier == name) {
-            return Err(format!("{name} stands twice"));
+            return Err(format!("{name} is set twice"));
         }
         let value = value_of(item).map_err(|reason| format!("{name}: {reason}"))?;
         entries.push((name.to_owned(), value));
@@ -287,11 +286,11 @@ fn value_of(item: &Value) -> Result<ParameterValue, String> {
         found.push(ParameterValue::Text(text(value)?));
     }
     if let Some(value) = field("array") {
-        let items = value.as_array().ok_or("`array` holds no list")?;
+        let items = value.as_array().ok_or("`array` is no list")?;
         found.push(ParameterValue::List(items.iter().map(text).collect::<Result<_, _>>()?));
     }
     if let Some(value) = field("map") {
-        let members = value.as_object().ok_or("`map` holds no object")?;
+        let members = value.as_object().ok_or("`map` is no object")?;
         let pairs = members.iter().map(|(name, value)| Ok((name.to_string(), text(value)?)));
         found.push(ParameterValue::Map(pairs.collect::<Result<_, &str>>()?));
     }
@@ -387,7 +386,7 @@ mod tests {
             (
                 VARIABLE,
                 r#"[{"name":"recurse"},{"name":"recurse"}]"#,
-                "ARGOCD_APP_PARAMETERS: recurse stands twice",
+                "ARGOCD_APP_PARAMETERS: recurse is set twice",
             ),
             (
                 VARIABLE,
@@ -398,7 +397,7 @@ mod tests {
             (
                 "ARGOCD_ENV_KYV_HELM_PARAMETERS",
                 "s3cret",
-                "ARGOCD_ENV_KYV_HELM_PARAMETERS: a parameter with names, which a variable cannot give",
+                "ARGOCD_ENV_KYV_HELM_PARAMETERS: a parameter with names, which a variable cannot set",
             ),
         ] {
             assert_eq!(read(&[(variable, value)]).unwrap_err(), expected);

@@ -33,7 +33,7 @@ pub(super) enum ArgumentError {
     SelectorKey(String),
     #[error("the pattern of `{0}` is empty")]
     EmptyPattern(String),
-    #[error("`{0}` stands twice")]
+    #[error("`{0}` is set twice")]
     Duplicate(String),
 }
 

@@ -65,7 +65,7 @@ fn live(options: &RunOptions, reporter: &mut Reporter) -> Option<Arc<dyn Cluster
 fn live(_: &RunOptions, reporter: &mut Reporter) -> Option<Arc<dyn Cluster>> {
     reporter.error(
         Exit::Input,
-        "this program was built without access to clusters; give objects with -f or -k, or a recording with --replay",
+        "this program was built without access to clusters; pass objects with -f or -k, or a recording with --replay",
     );
     None
 }

@@ -47,15 +47,13 @@ pub(super) fn filters(cluster: &dyn Cluster, is_user_known: bool, notes: &mut Ve
     let senders = filters.user_entries();
     if !senders.is_empty() && !is_user_known {
         notes.push(format!(
-            "the configuration of the cluster's Kyverno (ConfigMap {place}) keeps requests of some users from policies: \
-             --userinfo says who sends them ({})",
+            "the configuration of the cluster's Kyverno (ConfigMap {place}) excludes requests of some users from policies; pass --userinfo to apply it ({})",
             senders.join(", ")
         ));
     }
     if !filters.not_evaluated().is_empty() {
         notes.push(format!(
-            "the configuration of the cluster's Kyverno (ConfigMap {place}) also has {}, not evaluated here: requests \
-             that they take out meet no policy",
+            "the configuration of the cluster's Kyverno (ConfigMap {place}) also has {}, not evaluated here: requests that they exclude meet no policy",
             filters.not_evaluated().join(", ")
         ));
     }

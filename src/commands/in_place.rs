@@ -91,7 +91,7 @@ impl<'a> Edits<'a> {
         reporter.report_gaps();
         for input in &repeated {
             if let Some(path) = manifests.file(*input) {
-                reporter.note(format_args!("given more than once, and edited once: {}", path.display()));
+                reporter.note(format_args!("passed more than once, edited once: {}", path.display()));
             }
         }
         if has_input_errors {

@@ -57,8 +57,7 @@ pub(super) fn run(
     let summary = presentation.run(session, &world, chunks, reporter);
     for name in inconsistent {
         reporter.omission(format_args!(
-            "{name}: the server forgot the list while it was read; what was made, changed or deleted meanwhile may be \
-             missing or told as it was"
+            "{name}: the list expired while it was read; objects that were created, changed or deleted meanwhile may be missing or outdated"
         ));
     }
     if summary.tally.objects == 0 && reporter.exit() < Exit::Cluster {

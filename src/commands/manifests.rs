@@ -17,7 +17,7 @@ pub(super) fn add_targets(
         return true;
     }
     if !session.engine.has_targets() {
-        reporter.omission("no rule has targets: what --targets gives is not read");
+        reporter.omission("no rule has targets: --targets is ignored");
         return true;
     }
     manifests.start_further();

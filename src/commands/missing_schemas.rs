@@ -61,7 +61,7 @@ impl MissingSchemas {
                 reporter.add_gap(&format!("schema of {name}"));
                 reporter.error(Exit::Cluster, format_args!(
                     "the schema of {name} cannot be read, and rules replace lists of {objects} that it may merge \
-                     by keys (--crds gives it): {why}"
+                     by keys (pass it with --crds): {why}"
                 ));
             }
         }

@@ -104,23 +104,20 @@ pub(super) enum OptionsError {
     #[error("{0} is not a kind of objects but a path: read manifests with -f {0}")]
     Path(String),
     #[error(
-        "no objects are given: manifests come from -f or -k, objects of the cluster that the kubeconfig names from TYPE \
-         [NAME], or from -A, -n, -l or --field-selector for all kinds that the policies can match"
+        "no objects: pass manifests with -f or -k, or select live objects with TYPE [NAME], or with -A, -n, -l or --field-selector for all kinds that the policies can match"
     )]
     NoObjects,
-    #[error("-A reads live objects: manifests say themselves which namespace they are in")]
+    #[error("-A selects live objects; a manifest names its namespace itself")]
     AllNamespacesOfManifests,
-    #[error("standard input (-) can be given once only")]
+    #[error("standard input (-) can be used only once")]
     StdinTwice,
-    #[error("a cluster is named and none is asked: manifests are evaluated in it with --live")]
+    #[error("a cluster is named but not used: --live evaluates manifests with its data")]
     UnusedCluster,
-    #[error("--check-rights asks a cluster: manifests are evaluated in it with --live")]
+    #[error("--check-rights needs a cluster: --live evaluates manifests with its data")]
     RightsWithoutCluster,
-    #[error(
-        "--check-rights: {0:?} is the name of nobody: expected that of a user, or system:serviceaccount:NAMESPACE:NAME"
-    )]
+    #[error("--check-rights: {0:?} is no subject: expected a user, or system:serviceaccount:NAMESPACE:NAME")]
     NoSubject(String),
-    #[error("a recording is named and no cluster is asked: manifests are evaluated in it with --live")]
+    #[error("a recording is named but no cluster is used: --live evaluates manifests with its data")]
     UnusedRecording,
 }
 

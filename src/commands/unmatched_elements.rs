@@ -79,7 +79,7 @@ fn unfit(at: &Pointer, conditions: &[Condition<'_>], items: &[Value]) -> String 
         conditions.iter().map(|condition| format!("{} `{}`", condition.name, condition.expected)).collect();
     let expected = expected.join(" and ");
     if items.is_empty() {
-        return format!("{at} is empty; wanted an element with {expected}");
+        return format!("{at} is empty; expected an element with {expected}");
     }
     let has = |item: &Value| -> String {
         let values = conditions.iter().map(|condition| match item.get(condition.name) {
@@ -93,7 +93,7 @@ fn unfit(at: &Pointer, conditions: &[Condition<'_>], items: &[Value]) -> String 
     if items.len() > NAMED_ELEMENTS {
         seen.push(format!("{} more", items.len() - NAMED_ELEMENTS));
     }
-    format!("{at}: wanted {expected}; found {}", seen.join(", "))
+    format!("{at}: expected {expected}; found {}", seen.join(", "))
 }
 
 #[cfg(test)]
@@ -110,11 +110,11 @@ mod tests {
             (r#"{"spec":{"containers":[{"name":"c","x":1}],"volumes":[{"(name)":"v"}]}}"#, ""),
             (
                 r#"{"spec":{"containers":[{"(image)":"c:*","(tty)":"?*","x":1}]}}"#,
-                "spec.containers: wanted image `c:*` and tty `?*`; found image `a:1` and no tty, image `b:1` and no tty",
+                "spec.containers: expected image `c:*` and tty `?*`; found image `a:1` and no tty, image `b:1` and no tty",
             ),
             (
                 r#"{"spec":{"containers":[{"(image)":"a:*","ports":[{"<(port)":"8080","x":1}]}]}}"#,
-                "spec.containers[0].ports: wanted port `8080`; found port `80`",
+                "spec.containers[0].ports: expected port `8080`; found port `80`",
             ),
         ] {
             let mut found = Vec::new();

@@ -173,7 +173,7 @@ impl Values {
             if named.peek().is_none() {
                 let names: Vec<&str> = policies.iter().map(|policy| &*policy.meta().name).collect();
                 let suggestion = suggestion(name, &names);
-                lines.push(format!("values are given for a policy `{name}` that is not there{suggestion}"));
+                lines.push(format!("the values name a policy `{name}` that does not exist{suggestion}"));
                 continue;
             }
             let named: Vec<&Policy> = named.collect();
@@ -182,9 +182,7 @@ impl Values {
             let rules: Vec<&str> = mutating.chain(other.filter_map(|other| other.rule.as_deref())).collect();
             for rule in values.rules.keys().filter(|rule| !rules.contains(&&***rule)) {
                 let suggestion = suggestion(rule, &rules);
-                lines.push(format!(
-                    "values are given for a rule `{name}/{rule}` that is not there{suggestion}"
-                ));
+                lines.push(format!("the values name a rule `{name}/{rule}` that does not exist{suggestion}"));
             }
         }
         lines

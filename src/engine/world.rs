@@ -81,7 +81,7 @@ pub struct TargetRefusal {
 #[non_exhaustive]
 pub enum LookupError {
     /// No input has the result.
-    #[error("nothing is given that answers it")]
+    #[error("there is no data for it")]
     NotGiven,
     /// The object does not exist.
     #[error("not found")]

@@ -93,7 +93,7 @@ pub enum EvalError {
         text: String,
     },
     /// The evaluation exceeded a limit.
-    #[error("the evaluation passes the limit `{limit}` of {max}")]
+    #[error("the evaluation exceeds the limit `{limit}` of {max}")]
     Limit {
         /// The limit.
         limit: Limit,

@@ -254,7 +254,7 @@ impl<'v> Reader<'v> {
         let mut found = self.list(field, what);
         let is_stdin = |input: &PolicyInput| matches!(input, PolicyInput::Path(path) if &**path == "-");
         if let Some(index) = found.iter().position(is_stdin) {
-            let message = "expected a path; standard input holds the ResourceList";
+            let message = "expected a path; standard input is the ResourceList";
             self.decoder.error(&self.at.key(field).index(index), message);
             found.retain(|input| !is_stdin(input));
         }
@@ -404,7 +404,7 @@ mod tests {
             (r#"{"severity":"error"}"#, "spec.severity: it means something in mode validate only"),
             (r#"{"mode":"generate","manifests":[{}]}"#, "spec.manifests[0]: expected a path"),
             (r#"{"mode":"generate","manifests":["-"]}"#, "spec.manifests[0]: expected a path"),
-            (r#"{"policies":["a","-"]}"#, "spec.policies[1]: expected a path; standard input holds"),
+            (r#"{"policies":["a","-"]}"#, "spec.policies[1]: expected a path; standard input is"),
             (r#"{"mode":"verify"}"#, "spec.mode: expected one of mutate, generate, validate"),
         ] {
             let errors = kyv(spec).unwrap_err();

@@ -118,7 +118,7 @@ pub enum PatchError {
         at: Pointer,
     },
     /// An element of a patch has no merge key.
-    #[error("patch element for {at} lacks merge key {key}")]
+    #[error("patch element for {at} has no merge key {key}")]
     LacksMergeKey {
         /// The list.
         at: Pointer,
@@ -126,7 +126,7 @@ pub enum PatchError {
         key: String,
     },
     /// An element of a patch matches several elements of the object.
-    #[error("patch element for {at} fits several elements: merge key {key} is missing")]
+    #[error("patch element for {at} matches several elements: merge key {key} is missing")]
     AmbiguousMergeKey {
         /// The list.
         at: Pointer,

@@ -174,8 +174,8 @@ impl LabelSelector {
             };
             if !found {
                 unmet.push(match labels.get(key) {
-                    Some(other) => format!("label `{key}` is `{other}`, wanted `{value}`"),
-                    None => format!("label `{key}` is missing, wanted `{value}`"),
+                    Some(other) => format!("label `{key}` is `{other}`, expected `{value}`"),
+                    None => format!("label `{key}` is missing, expected `{value}`"),
                 });
             }
         }
@@ -183,10 +183,10 @@ impl LabelSelector {
         {
             let found = labels.get(key).map_or_else(|| "is missing".into(), |found| format!("is `{found}`"));
             unmet.push(match operator {
-                SetOperator::In => format!("label `{key}` {found}, wanted {}", any_of(values)),
-                SetOperator::NotIn => format!("label `{key}` {found}, wanted none of {}", all_of(values)),
-                SetOperator::Exists => format!("label `{key}` is missing, wanted any"),
-                SetOperator::DoesNotExist => format!("label `{key}` {found}, wanted no such label"),
+                SetOperator::In => format!("label `{key}` {found}, expected {}", any_of(values)),
+                SetOperator::NotIn => format!("label `{key}` {found}, expected none of {}", all_of(values)),
+                SetOperator::Exists => format!("label `{key}` is missing, expected any"),
+                SetOperator::DoesNotExist => format!("label `{key}` {found}, expected no such label"),
             });
         }
         unmet

@@ -39,7 +39,7 @@ pub enum TargetError {
     #[error("the selector cannot be used: {0}")]
     Selector(#[from] SelectorError),
     /// A label selector with wildcards.
-    #[error("the selector cannot be used: labels of targets take no wildcards")]
+    #[error("the selector cannot be used: labels of targets do not support wildcards")]
     Wildcards,
 }
 

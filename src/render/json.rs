@@ -227,7 +227,7 @@ pub(super) fn tally_rows(tally: &Totals) -> impl Iterator<Item = Value> {
             ("kind", key.kind.clone().into()),
             ("namespace", key.namespace.clone().into()),
             ("patched", number(row.patched)),
-            ("dropped", number(row.discarded)),
+            ("discarded", number(row.discarded)),
             ("noChange", number(row.no_change)),
             ("skipped", number(row.skipped)),
             ("errors", number(row.errors)),

@@ -38,7 +38,7 @@ struct Row {
 
 /// The columns of the numbers of rules.
 const RULE_COLUMNS: Columns =
-    Columns { headings: &["Patched", "Dropped", "No change", "Skipped", "Errors"], changed: 0 };
+    Columns { headings: &["Patched", "Discarded", "No change", "Skipped", "Errors"], changed: 0 };
 
 /// The columns of the numbers of policies, kinds and namespaces.
 const OBJECT_COLUMNS: Columns =
@@ -159,7 +159,7 @@ fn totals(tally: &Totals, gaps: &MissingData) -> String {
     for (names, thing, problem) in [
         (&gaps.not_found, "object", "not found"),
         (&gaps.unreadable, "kind", "not readable"),
-        (&gaps.partial, "kind", "readable in part"),
+        (&gaps.partial, "kind", "partly readable"),
         (&gaps.policies, "kind", "of policies not readable"),
     ] {
         if !names.is_empty() {
@@ -312,9 +312,9 @@ mod tests {
     #[test]
     fn columns_line_up() {
         let short = "\
-POLICY       RULE   KIND   NAMESPACE   PATCHED   DROPPED   NO CHANGE   SKIPPED   ERRORS
-add-labels   add    Pod    n000        1         0         0           0         0
-add-labels   add    Node   -           0         0         1           0         0
+POLICY       RULE   KIND   NAMESPACE   PATCHED   DISCARDED   NO CHANGE   SKIPPED   ERRORS
+add-labels   add    Pod    n000        1         0           0           0         0
+add-labels   add    Node   -           0         0           1           0         0
 ";
         let totals = "2 objects, 1 would change, 1 would not\n";
         let gaps = MissingData::default();
@@ -346,14 +346,14 @@ n020         1         1              0           0
 (180 more)   180       179            1           0
 
 all 200 rows by policy, rule, kind and namespace: -o json
-200 objects, 199 would change, 1 would not, 1 kind not readable, 1 kind readable in part
+200 objects, 199 would change, 1 would not, 1 kind not readable, 1 kind partly readable
 ";
         for width in [Width::Short, Width::Full] {
             let text = summary_table(&tally(200), &gaps, width);
             assert!(text.ends_with(expected_end), "{text}");
             assert_eq!(text.lines().count(), 2 + 1 + 3 + 1 + 22 + 1 + 2, "{text}");
-            let first = "POLICY       RULE   PATCHED   DROPPED   NO CHANGE   SKIPPED   ERRORS\n\
-                         add-labels   add    199       0         1           0         0\n";
+            let first = "POLICY       RULE   PATCHED   DISCARDED   NO CHANGE   SKIPPED   ERRORS\n\
+                         add-labels   add    199       0           1           0         0\n";
             assert!(text.starts_with(first), "{text}");
         }
         let page = markdown(&tally(200), &gaps, "", 0);

@@ -144,7 +144,7 @@ impl TaintTracker {
             [one] => format!("values of the Secret {one}"),
             [first, rest @ ..] => format!("values of {} Secrets, first {first}", rest.len() + 1),
         };
-        Some(format!("not replayable: the rule needs {names}, which the recording does not hold"))
+        Some(format!("not replayable: the rule needs {names}, which the recording does not have"))
     }
 
     /// The redacted Secrets that were read, as `namespace/name`.
@@ -232,7 +232,7 @@ mod tests {
         let secret =
             json(r#"{"kind":"Secret","metadata":{"name":"a","namespace":"n"},"data":{"p":"<redacted>"}}"#);
         let message =
-            "not replayable: the rule needs values of the Secret n/a, which the recording does not hold";
+            "not replayable: the rule needs values of the Secret n/a, which the recording does not have";
         for (is_replay, expected) in [(true, Some(message)), (false, None)] {
             let taint = TaintTracker::new(is_replay);
             taint.track_response(&secret);

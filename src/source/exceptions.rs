@@ -130,7 +130,8 @@ impl ExceptionLoader {
                     self.loaded.notes.push(format!("{origin}: exception {name}: {}", note.text));
                 }
                 if let Some(first) = self.seen.insert(name.clone(), origin.clone()) {
-                    let text = format!("{origin}: an exception {name} stands in {first}, too; both are used");
+                    let text =
+                        format!("{origin}: exception {name} is also defined in {first}; both are used");
                     self.loaded.notes.push(text);
                 }
                 self.loaded.exceptions.push(exception);
@@ -152,8 +153,8 @@ impl ExceptionLoader {
     pub fn finish(mut self) -> Result<LoadedExceptions, Vec<SourceError>> {
         match self.others {
             0 => {}
-            1 => self.loaded.notes.push("1 document beside the exceptions passed over".to_owned()),
-            others => self.loaded.notes.push(format!("{others} documents beside the exceptions passed over")),
+            1 => self.loaded.notes.push("1 document beside the exceptions ignored".to_owned()),
+            others => self.loaded.notes.push(format!("{others} documents beside the exceptions ignored")),
         }
         if self.errors.is_empty() { Ok(self.loaded) } else { Err(self.errors) }
     }

@@ -54,7 +54,7 @@ impl OldObjects {
             };
             let old = Old { object: value, is_found: AtomicBool::new(false) };
             if self.objects.insert(key, old).is_some() {
-                errors.push(SourceError::at(document, &pointer, "an old object with this name stands twice"));
+                errors.push(SourceError::at(document, &pointer, "duplicate old object with this name"));
             }
         }
     }

@@ -85,7 +85,7 @@ pub fn assignment(text: &str) -> Result<(DottedName, Value), AssignmentError> {
         return fail("expected NAME=VALUE, neither of them empty");
     }
     if value.contains('=') {
-        return fail("the value holds a second `=`; give such a value with --values");
+        return fail("the value has a second `=`; pass such a value with --values");
     }
     if let Some(message) = wrong_operation(&value.into()).filter(|_| name == OPERATION) {
         return Err(AssignmentError(message));
@@ -166,7 +166,7 @@ impl Reader<'_> {
             fields(self.decoder, resource, &at, &["name", "values"]);
             let assigned = self.assignments(resource, &at, "values");
             if let Some((at, message)) = wrong_operation_in(resource, &at, "values") {
-                self.note(&at, &format!("{message}; `match` takes the request as CREATE"));
+                self.note(&at, &format!("{message}; `match` treats the request as CREATE"));
             }
             if let Some(resource) = self.decoder.required_text(resource, &at, "name").cloned() {
                 let policy = self.loaded.values.policies.entry(name.clone()).or_default();
@@ -184,7 +184,7 @@ impl Reader<'_> {
                     Some([]) => {}
                     Some([first, others @ ..]) => {
                         if !others.is_empty() {
-                            self.note(&at, "the first of several foreachValues stands for all elements");
+                            self.note(&at, "the first of several foreachValues is used for all elements");
                         }
                         assigned.push((name, first.clone()));
                     }

@@ -18,7 +18,7 @@ pub fn check_unchanged(path: &Path, content: &[u8]) -> Result<(), SourceError> {
     if fs::read(path).map_err(fail)? == content {
         return Ok(());
     }
-    Err(fail(io::Error::other("somebody else changed it since it was read")))
+    Err(fail(io::Error::other("it was changed since it was read")))
 }
 
 /// Replaces the content of a file: a new file beside it is written, synced and renamed. The file keeps its permissions
@@ -119,7 +119,7 @@ mod tests {
         let path = folder.path().join("a.yaml");
         fs::write(&path, "theirs").unwrap();
         let error = replace_read_file(&path, b"read", b"ours").unwrap_err();
-        assert!(error.to_string().contains("somebody else changed it"), "{error}");
+        assert!(error.to_string().contains("it was changed since"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         replace_read_file(&path, b"theirs", b"ours").unwrap();

@@ -285,12 +285,12 @@ impl Checker<'_> {
         if !found {
             let mut row = self.of(report, Verdict::Skip, "Excluded".into());
             row.message = if self.has_the_rule() {
-                "no such rule of the policy takes the object".into()
+                "no such rule of the policy matches the object".into()
             } else {
                 "the policy has no such rule: none is generated here".into()
             };
             if let Some(namespace) = &report.unknown.namespace {
-                row.message.push_str("; the values do not give the labels of namespace ");
+                row.message.push_str("; the values do not have the labels of namespace ");
                 row.message.push_str(namespace);
             }
             if report.unknown.user {
@@ -306,14 +306,14 @@ impl Checker<'_> {
         row.rule = rule.rule.clone();
         let (status, message) = match &rule.outcome {
             Outcome::Patched { .. } | Outcome::Triggered { .. } => (Status::Pass, String::new()),
-            Outcome::NoChange => (Status::Skip, "the rule asks for what is already there".to_owned()),
+            Outcome::NoChange => (Status::Skip, "the object already has what the rule sets".to_owned()),
             Outcome::Skipped(reason) => (Status::Skip, reason.to_string()),
             Outcome::Error(error) => (Status::Error, error.to_string()),
         };
         row.message = message;
         if let Some(file) = &self.expectation.patched {
             let of_target = rule.trigger.is_some() && matches!(rule.outcome, Outcome::Patched { .. });
-            let missing = format!("{file} does not hold the object");
+            let missing = format!("{file} does not have the object");
             let failed = match self.compare(file, state, of_target) {
                 Comparison::Same => None,
                 Comparison::Unreadable(error) => Some((Verdict::Fail, format!("Resource error: {error}"))),

@@ -154,7 +154,7 @@ impl<'a> JsonReader<'a> {
             };
             if members.insert(key.as_str().into(), value).is_some() && !self.last_wins {
                 self.offset = start;
-                return self.error(format!("key {key:?} stands twice"));
+                return self.error(format!("duplicate key {key:?}"));
             }
             self.blanks();
             if self.take(b'}') {

@@ -120,7 +120,7 @@ pub enum QueryError {
 #[non_exhaustive]
 pub enum LoadError {
     /// An expression exceeded a limit. The chain of entries that led to it is omitted.
-    #[error("the evaluation passes the limit `{limit}` of {max}, in the context entry {entry}")]
+    #[error("the evaluation exceeds the limit `{limit}` of {max}, in the context entry {entry}")]
     Limit {
         /// The limit.
         limit: Limit,

@@ -130,7 +130,7 @@ fn resolve_one(
             Err(format!("operator {operator} needs a string or a number"))
         }
         Some(Value::Null | Value::Bool(_) | Value::Number(_)) => Err("it does not lead to a string".into()),
-        Some(Value::Array(_) | Value::Object(_)) | None => Err("nothing stands there".into()),
+        Some(Value::Array(_) | Value::Object(_)) | None => Err("there is no value".into()),
     }
 }
 

@@ -34,7 +34,7 @@ pub enum ErrorKind {
     #[error("the text is UTF-16; only UTF-8 is read")]
     Utf16,
     /// A mapping has a duplicate key.
-    #[error("key {key:?} stands twice in this mapping, first at {first}")]
+    #[error("duplicate key {key:?} in this mapping, first at {first}")]
     DuplicateKey {
         /// The key, cut if it is long.
         key: Box<str>,
@@ -54,7 +54,7 @@ pub enum ErrorKind {
     #[error("`<<` merges a mapping or a list of mappings, and this is neither")]
     Merge,
     /// An alias inside the node with its anchor.
-    #[error("the alias stands inside its own anchor")]
+    #[error("the alias is inside its own anchor")]
     AliasOfItself,
     /// A limit is exceeded.
     #[error("{} ({maximum} at most{})", excess(.limit), more(.limit, .maximum))]

@@ -132,7 +132,7 @@ impl YamlText<'_> {
             }
             ParserErrorKind::TabInIndentation | ParserErrorKind::TabInBlockIndentation => {
                 tab = Some(matches!(kind, ParserErrorKind::TabInIndentation));
-                ErrorKind::syntax("a tab stands where only blanks may indent")
+                ErrorKind::syntax("a tab is in the indentation, where only spaces may be")
             }
             ParserErrorKind::UnknownAnchor => unknown_anchor(&self.text[offset..]),
             ParserErrorKind::RecursionLimitExceeded => {

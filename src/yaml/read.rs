@@ -347,7 +347,7 @@ mod tests {
         assert_eq!(errors(text, &Limits::default()).len(), 2);
         assert_eq!(
             errors("{\"a\": 1,\n \"a\": 2}", &Limits::default()),
-            ["2:2: key \"a\" stands twice in this mapping, first at 1:2"]
+            ["2:2: duplicate key \"a\" in this mapping, first at 1:2"]
         );
         assert_eq!(errors("1: a\n0x1: b\n", &Limits::default()).len(), 1);
         let many: String = (0..1000).map(|_| "a: 1\n").collect();
@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(values(&text), expected);
         let broken = errors(&text.replace("7\n", "7\na: 0\n"), &Limits::default());
         assert_eq!(broken.len(), 100);
-        assert_eq!(broken[1], "38:1: key \"a\" stands twice in this mapping, first at 37:1");
+        assert_eq!(broken[1], "38:1: duplicate key \"a\" in this mapping, first at 37:1");
         let all = errors(&"---\n[\n".repeat(1200), &Limits::default());
         assert_eq!(all.len(), 1001);
         assert!(all[1000].ends_with("not listed"));

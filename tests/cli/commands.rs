@@ -239,8 +239,7 @@ fn the_most_severe_exit_code_wins() {
 #[test]
 fn usage_error_without_objects_lists_every_input_flag() {
     let folder = Folder::new(&[("label.yaml", LABEL)]);
-    let words = "error: no objects are given: manifests come from -f or -k, objects of the cluster that the kubeconfig names \
-                 from TYPE [NAME], or from -A, -n, -l or --field-selector for all kinds that the policies can match\n";
+    let words = "error: no objects: pass manifests with -f or -k, or select live objects with TYPE [NAME], or with -A, -n, -l or --field-selector for all kinds that the policies can match\n";
     for more in [&[][..], &["--live"], &["--context", "x"], &["--cluster-policies"]] {
         for command in ["diff", "mutate", "explain"] {
             let run = folder.run(&[&[command, "-p", "label.yaml"], more].concat());
@@ -352,7 +351,7 @@ fn in_place_edits_a_linked_file_once() {
     for (more, name) in
         [(&["-f", "in/map.yaml"][..], "in/map.yaml"), (&["-f", "in/other.yaml"], "in/other.yaml")]
     {
-        let said = format!("note: given more than once, and edited once: {name}\n");
+        let said = format!("note: passed more than once, edited once: {name}\n");
         run(more).is(0, "", &["in/map.yaml: 1 object changed\n", "1 object, 1 changed by 1 rule", &said]);
         assert_eq!(folder.read("in/map.yaml"), LABELLED);
         run(&[more, &["--check"]].concat()).is(1, "", &["in/map.yaml: 1 object would change\n", &said]);
@@ -802,15 +801,15 @@ fn messages_name_the_inputs_of_the_command() {
                 metadata: {name: web, namespace: shop}\n  spec: {containers: [{name: a, image: b}]}\n";
     let folder = Folder::new(&[("policy.yaml", policy), ("pod.yaml", pod), ("kyverno-test.yaml", suite)]);
     let flags = folder.run(&["mutate", "-p", "policy.yaml", "-f", "pod.yaml"]);
-    assert!(flags.stderr.contains("`--context-from PATH` can give the object"), "{}", flags.stderr);
+    assert!(flags.stderr.contains("pass the object with `--context-from PATH`"), "{}", flags.stderr);
     let function = folder.run_with(&["fn"], list);
     assert!(
-        function.stderr.contains("`contextFrom` can give the object, `values` the entry"),
+        function.stderr.contains("pass the object with `contextFrom`, or the entry with `values`"),
         "{}",
         function.stderr
     );
     let suite = folder.run(&["test", "--detailed-results"]);
-    assert!(suite.stdout.contains("`context` of the suite can give the object"), "{}", suite.stdout);
+    assert!(suite.stdout.contains("`context` of the suite, or the entry with"), "{}", suite.stdout);
     for said in [&function.stderr, &suite.stdout] {
         assert!(!said.contains("--"), "{said}");
     }

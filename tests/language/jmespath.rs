@@ -202,7 +202,7 @@ fn the_step_limit_is_shared_by_all_searches_of_a_runtime() {
     let random = SeededRandom::new(0);
     let runtime = Runtime::new(&FixedClock::EPOCH, &random, &tracker);
     let passed = (0..1000).find_map(|_| expression.search(&given, &runtime).err()).unwrap();
-    assert_eq!(passed.to_string(), "the evaluation passes the limit `steps` of 1000000");
+    assert_eq!(passed.to_string(), "the evaluation exceeds the limit `steps` of 1000000");
 }
 
 #[test]

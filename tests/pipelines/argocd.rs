@@ -266,7 +266,7 @@ fn helm_gets_values_of_argo_cd_and_application() {
     let ended = workspace.generate(&[], &plain);
     assert_eq!(ended.stdout, LABELLED, "{}", ended.stderr);
     let both = r#"[{"name":"renderer","string":"plain"},{"name":"helm-parameters","map":{"a":"b"}}]"#;
-    let reason = "parameters for helm were given, and the application is rendered as plain";
+    let reason = "there are parameters for helm, but the application is rendered as plain";
     workspace.generate(&[], &parameters(both)).fails(2, reason);
     // A chart beside the application is not its own.
     workspace.write("Chart.yaml", "");
@@ -368,7 +368,7 @@ fn signals_end_the_run_and_its_children() {
         let start = Instant::now();
         self::signal(signal, &child);
         let (code, out, err) = finished(child);
-        assert_eq!((code, &*out, &*err), (Some(130), "", "error: told to end before it was done\n"));
+        assert_eq!((code, &*out, &*err), (Some(130), "", "error: terminated before it was done\n"));
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
         assert!(ends(&own) && ends(&below));
         fs::remove_file(workspace.path("tree/own"))
@@ -389,7 +389,7 @@ fn signals_end_reading_inputs() {
     let writer = fs::OpenOptions::new().write(true).open(&pipe).expect("a pipe");
     signal("TERM", &child);
     let (code, out, err) = finished(child);
-    assert_eq!((code, &*out, &*err), (Some(130), "", "error: told to end before it was done\n"));
+    assert_eq!((code, &*out, &*err), (Some(130), "", "error: terminated before it was done\n"));
     drop(writer);
 }
 
@@ -445,7 +445,7 @@ fn signals_work_for_process_group_leaders() {
     let kill = Command::new("kill").args(["-TERM", "--", &format!("-{}", child.id())]).status();
     assert!(kill.expect("kill runs").success());
     let (code, out, err) = finished(child);
-    assert_eq!((code, &*out, &*err), (Some(130), "", "error: told to end before it was done\n"));
+    assert_eq!((code, &*out, &*err), (Some(130), "", "error: terminated before it was done\n"));
     assert!(ends(&own));
     let late =
         workspace.command(&[&arguments[..], &["--timeout", "300ms"]].concat(), &[]).process_group(0).spawn();

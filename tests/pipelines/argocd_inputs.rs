@@ -110,7 +110,7 @@ fn kustomize_gets_options_of_the_admin_and_images_of_the_application() {
         workspace.generate(&[], &parameters(&list)).fails(2, "parameter kustomize-images: expected ");
     }
     let list = r#"[{"name":"kustomize-images","array":["a:1"]},{"name":"renderer","string":"plain"}]"#;
-    let reason = "parameters for kustomize were given, and the application is rendered as plain";
+    let reason = "there are parameters for kustomize, but the application is rendered as plain";
     workspace.generate(&[], &parameters(list)).fails(2, reason);
 }
 

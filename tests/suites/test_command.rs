@@ -96,11 +96,11 @@ fn every_expectation_gives_its_rows() {
             "dropped",
             1,
             &[
-                "label/add v1/ConfigMap/map dropped: patched.yaml does not hold the object",
-                "label/add v1/ConfigMap/map fail: Resource error: patched.yaml does not hold the object",
+                "label/add v1/ConfigMap/map dropped: patched.yaml does not have the object",
+                "label/add v1/ConfigMap/map fail: Resource error: patched.yaml does not have the object",
             ],
         ),
-        ("only-dropped", 0, &["label/add v1/ConfigMap/map dropped: patched.yaml does not hold the object"]),
+        ("only-dropped", 0, &["label/add v1/ConfigMap/map dropped: patched.yaml does not have the object"]),
         (
             "excluded",
             0,
@@ -459,9 +459,9 @@ fn unused_values_are_noted() {
     let ended = kyv(folder.path(), &[]);
     assert_eq!(ended.code, Some(0));
     for wanted in [
-        "values are given for a policy `labels` that is not there, did you mean `label`?",
-        "values are given for a rule `label/ad` that is not there, did you mean `add`?",
-        "values of policy `label` are given for an object `mapp` that is not there, did you mean `map`?",
+        "the values name a policy `labels` that does not exist, did you mean `label`?",
+        "the values name a rule `label/ad` that does not exist, did you mean `add`?",
+        "the values of policy `label` name an object `mapp` that does not exist, did you mean `map`?",
     ] {
         assert!(ended.stderr.contains(wanted), "{wanted}\n{}", ended.stderr);
     }

@@ -26,7 +26,7 @@ pub(super) enum GenerateError {
     #[error("parameter {parameter}: {cause}")]
     Path { parameter: &'static str, cause: TreeError },
     #[error(
-        "parameter policies: this plugin takes no policies of applications (it would with --app-policies)"
+        "parameter policies: this plugin accepts no policies of applications (--app-policies allows them)"
     )]
     AppPolicies,
     #[error("{flag} {}: not absolute, so that it would lead into the application", path.display())]
@@ -45,7 +45,7 @@ pub(super) enum GenerateError {
     UnreadableSets { path: PathBuf, cause: io::Error },
     #[error("a copy of the application cannot be made: {0}")]
     Copy(io::Error),
-    #[error("parameters for {0} were given, and the application is rendered as {1}")]
+    #[error("there are parameters for {0}, but the application is rendered as {1}")]
     OtherRenderer(&'static str, &'static str),
     #[error("dependency {0}: a chart out of what was unpacked for the application")]
     Dependency(String),

@@ -414,7 +414,7 @@ impl<'a> Run<'a> {
             self.notes.push(format!("{documents} without apiVersion and kind left out: {names}"));
         }
         if objects == 0 && reporter.exit() == Exit::Done && !self.arguments.allow_empty {
-            let text = "no object was rendered; taken for an answer, that would empty the application (--allow-empty)";
+            let text = "no object was rendered; Argo CD would delete all objects of the application (--allow-empty accepts it)";
             reporter.error(Exit::Input, text);
         }
         Ok(spool)

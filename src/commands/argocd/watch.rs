@@ -156,4 +156,4 @@ fn leave() -> ! {
 }
 
 /// The message about a run that a signal ended.
-pub(super) const ENDED: &str = "told to end before it was done";
+pub(super) const ENDED: &str = "terminated before it was done";

@@ -35,8 +35,10 @@ pub(in crate::commands) fn plugin_config(arguments: &[OsString]) -> Option<(&Pat
 pub(in crate::commands) fn run(config: &Path, rest: &[OsString]) -> Exit {
     on_threads(&RunOptions::default(), |reporter| {
         if !rest.is_empty() {
-            reporter
-                .error(Exit::Input, "argsOneLiner and argsFromFile mean nothing here: all is said in spec");
+            reporter.error(
+                Exit::Input,
+                "argsOneLiner and argsFromFile are ignored: the configuration is in spec",
+            );
         }
         match (read_config(config), read_items()) {
             (Ok(config), Ok(items)) if rest.is_empty() => serve(&config, &items, reporter),

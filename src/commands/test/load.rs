@@ -156,7 +156,7 @@ impl Loader<'_> {
                         _ => {
                             let line = document.nearest_position(&at).line;
                             let file = document.source().name();
-                            self.notes.push(format!("{file}:{line}: no policy, passed over"));
+                            self.notes.push(format!("{file}:{line}: no policy, ignored"));
                             continue;
                         }
                     }
@@ -279,8 +279,9 @@ impl Loader<'_> {
                     if seen.contains(&identity) {
                         let line = document.nearest_position(&at).line;
                         let file = document.source().name();
-                        self.notes
-                            .push(format!("{file}:{line}: {identity} stands twice; the first is taken"));
+                        self.notes.push(format!(
+                            "{file}:{line}: {identity} is defined twice; the first one is used"
+                        ));
                         continue;
                     }
                     seen.insert(identity);
@@ -320,7 +321,7 @@ fn unused_values<'o>(
         notes.extend(unmatched_names.map(|name| {
             let meant = nearest(name, names.iter().copied());
             let meant = meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
-            format!("values of policy `{policy}` are given for an object `{name}` that is not there{meant}")
+            format!("the values of policy `{policy}` name an object `{name}` that does not exist{meant}")
         }));
     }
     notes

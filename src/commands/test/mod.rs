@@ -237,7 +237,7 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
         reporter.error(Exit::Input, format_args!("{suites} could not be loaded"));
     }
     if is_idle && arguments.test_case_selector != Selector::default() {
-        let message = "--test-case-selector fits no expectation: nothing was run";
+        let message = "--test-case-selector selects no row: nothing was run";
         failure_or_note(arguments.require_tests || arguments.strict, message, reporter);
     }
     if reports.iter().flat_map(|report| &report.rows).any(|row| view.fails(row)) {

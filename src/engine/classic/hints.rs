@@ -26,28 +26,26 @@ pub(super) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<S
     let names = context.settings().input_names;
     if expression.contains("request.namespace") {
         return Some(
-            "the request for an object that lives in no namespace names none; `request.namespace || ''` allows that".into(),
+            "the request for an object without a namespace has none; `request.namespace || ''` allows that"
+                .into(),
         );
     }
     let user = ["request.userInfo", "request.roles", "request.clusterRoles", "serviceAccount"];
     if user.iter().any(|name| expression.contains(name)) {
-        return Some(format!("{} says who makes the request", names.user));
+        return Some(format!("pass the user of the request with {}", names.user));
     }
     if expression.contains("request.oldObject")
         && !context.substitution(Inline::Path).deleting
         && let Some(old) = names.old
     {
-        return Some(format!("{old} gives the objects as they are stored before an update"));
+        return Some(format!("pass the stored objects of an update with {old}"));
     }
     if ["subResource", "requestSubResource"].iter().any(|name| expression.contains(name)) {
-        return Some(format!(
-            "{} says under `subresources` which kinds stand for a subresource",
-            names.entries
-        ));
+        return Some(format!("set the kinds of subresources under `subresources` in {}", names.entries));
     }
     let objects = ["request.object", "element", "target"];
     if !objects.iter().any(|name| expression.contains(name)) {
-        return Some(format!("{} gives names of the context a value", names.values));
+        return Some(format!("set values of the context with {}", names.values));
     }
     None
 }

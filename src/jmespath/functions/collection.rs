@@ -10,7 +10,7 @@ use super::{Function, Invocation};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::standard("contains", &[&[Type::Array, Type::String], ANY], "boolean", contains)
-        .describe("whether a list has an equal element, or a text a part"),
+        .describe("whether a list has an equal element, or a text contains another"),
     Function::standard("join", &[STRING, &[Type::Strings]], "string", join)
         .describe("the texts of a list, the first argument between them"),
     Function::standard("length", &[&[Type::String, Type::Array, Type::Object]], "number", length)

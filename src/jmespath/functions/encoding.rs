@@ -16,8 +16,7 @@ use super::signature::STRING;
 use super::{Function, Invocation};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::own("base64_decode", &[STRING], "string", base64_decode)
-        .describe("the text that Base64 stands for"),
+    Function::own("base64_decode", &[STRING], "string", base64_decode).describe("the decoded text of Base64"),
     Function::own("base64_encode", &[STRING], "string", |call| {
         call.runtime.allow_bytes(call.text(0).len())?;
         call.text_result(STANDARD.encode(call.text(0)))
@@ -25,10 +24,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     .describe("a text in Base64"),
     Function::own("md5", &[STRING], "string", hash::<Md5>)
         .describe("the MD5 hash of a text, in hexadecimal digits"),
-    Function::own("parse_json", &[STRING], "any", parse_json)
-        .describe("the value that a text in JSON stands for"),
-    Function::own("parse_yaml", &[STRING], "any", parse_yaml)
-        .describe("the value that a text in YAML stands for"),
+    Function::own("parse_json", &[STRING], "any", parse_json).describe("the value of a text in JSON"),
+    Function::own("parse_yaml", &[STRING], "any", parse_yaml).describe("the value of a text in YAML"),
     Function::own("sha1", &[STRING], "string", hash::<Sha1>)
         .describe("the SHA-1 hash of a text, in hexadecimal digits"),
     Function::own("sha256", &[STRING], "string", hash::<Sha256>)

@@ -17,7 +17,7 @@ const MAX_RANDOM_REPEATS: u32 = 32;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::own("random", &[STRING], "string", random)
-        .describe("a random text that fits a regular expression"),
+        .describe("a random text that matches a regular expression"),
     Function::own("regex_match", &[STRING, STRING_OR_NUMBER], "boolean", |call| {
         let (regexp, text) = (compiled(call)?, call.text_or_number(1));
         spend(call, &regexp, &text)?;
@@ -84,7 +84,7 @@ fn random(call: &Invocation<'_>) -> SearchResult {
     let tree = regex_syntax::parse(&pattern).map_err(|_| call.fail_plainly("unsupported expression"))?;
     let mut text = String::new();
     if !generate(&tree, call.runtime, &mut text)? {
-        return Err(call.fail_plainly("no text fits the expression"));
+        return Err(call.fail_plainly("no text matches the expression"));
     }
     call.text_result(text)
 }
@@ -175,7 +175,7 @@ mod tests {
             ("random('')", "error: no pattern provided"),
             ("random('[')", "error: error parsing regexp: missing closing ]"),
             ("random('((a{1000}){1000}){1000}')", "error: error parsing regexp: invalid repeat count"),
-            ("random('[^\\x00-\\x{10FFFF}]')", "error: no text fits the expression"),
+            ("random('[^\\x00-\\x{10FFFF}]')", "error: no text matches the expression"),
             ("length(random('(a{30}){30}'))", "900"),
         ]);
     }

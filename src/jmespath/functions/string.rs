@@ -13,7 +13,7 @@ use super::{Function, Invocation};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::own("compare", &[STRING, STRING], "number", compare)
-        .describe("-1, 0 or 1 as the first text stands before, with or after the second"),
+        .describe("-1, 0 or 1 if the first text sorts before, with or after the second"),
     Function::standard("ends_with", &[STRING, STRING], "boolean", |call| {
         Ok(call.text(0).ends_with(call.text(1)).into())
     })
@@ -23,7 +23,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::own("path_canonicalize", &[STRING], "string", path_canonicalize)
         .describe("a path without `.`, `..` and doubled slashes"),
     Function::own("pattern_match", &[STRING, STRING_OR_NUMBER], "boolean", pattern_match)
-        .describe("whether a text fits a pattern with the wildcards `*` and `?`"),
+        .describe("whether a text matches a pattern with the wildcards `*` and `?`"),
     Function::own("replace", &[STRING, STRING, STRING, NUMBER], "string", replace)
         .describe("a text, the first so many places of the second argument replaced by the third"),
     Function::own("replace_all", &[STRING, STRING, STRING], "string", |call| replaced(call, None))
@@ -244,6 +244,6 @@ mod tests {
     fn a_result_that_is_too_long_is_refused_before_it_is_built() {
         let text = "'".to_owned() + &"a".repeat(2000) + "'";
         let expression = format!("replace_all({text}, '', {text})");
-        check(&[(&expression, "error: the evaluation passes the limit `result-bytes`")]);
+        check(&[(&expression, "error: the evaluation exceeds the limit `result-bytes`")]);
     }
 }

@@ -110,7 +110,7 @@ impl<'a> Documented<'a> {
                 return Ok(());
             }
         }
-        let reason = if items.is_empty() { "the list is empty" } else { "no element fits the conditions" };
+        let reason = if items.is_empty() { "the list is empty" } else { "no element matches the conditions" };
         Err(self.cursor.not_met(|| reason.into()))
     }
 

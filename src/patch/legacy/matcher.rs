@@ -79,7 +79,7 @@ impl Matcher {
                 return Ok(());
             }
         }
-        Err(cursor.not_met(|| "no element of the list fits".into()))
+        Err(cursor.not_met(|| "no element of the list matches".into()))
     }
 
     fn matches(&self, value: &Value, cursor: &mut Cursor) -> Result<bool, OverlayError> {
@@ -106,14 +106,14 @@ fn match_both_ways(matchers: &[Matcher], items: &[Value], cursor: &mut Cursor) -
             }
         }
         if !matched {
-            let error = cursor.not_met(|| "element fits none of the listed patterns".into());
+            let error = cursor.not_met(|| "element matches none of the listed patterns".into());
             cursor.at.pop();
             return Err(error);
         }
         cursor.at.pop();
     }
     if used.contains(&false) {
-        Err(cursor.not_met(|| "no element fits a listed pattern".into()))
+        Err(cursor.not_met(|| "no element matches a listed pattern".into()))
     } else {
         Ok(())
     }

@@ -52,7 +52,7 @@ impl Native {
                     }
                     self.cursor.overlay.pop();
                 }
-                Err(self.cursor.not_met(|| "no element fits the conditions".into()))
+                Err(self.cursor.not_met(|| "no element matches the conditions".into()))
             }
             (Shape::Leaf(_), _) => Ok(()),
             (_, None) => Err(self.cursor.not_met(|| "there is nothing".into())),

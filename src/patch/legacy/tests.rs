@@ -58,7 +58,7 @@ fn documented_overlays_follow_the_documentation() {
         (
             r#"{"a":[{"(n)":"x"},{"(n)":"z"}],"q":1}"#,
             r#"{"a":[{"n":"x"},{"n":"y"}]}"#,
-            "unmet: a[1] at a: no element fits the conditions",
+            "unmet: a[1] at a: no element matches the conditions",
         ),
         (r#"{"a":[{"(n)":"x"}]}"#, "{}", "unmet: a at a: the list is missing"),
         (r#"{"a":[{"(n)":"x"}]}"#, r#"{"a":[]}"#, "unmet: a[0] at a: the list is empty"),
@@ -79,7 +79,7 @@ fn documented_overlays_follow_the_documentation() {
         (r#"{"(a)":{"b":1}}"#, r#"{"a":{}}"#, "unmet: (a) at a.b: key \"b\" is missing"),
         (r#"{"(a)":{"+(b)":1}}"#, r#"{"a":{}}"#, "unmet: (a) at a.b: key \"b\" is missing"),
         (r#"{"(a)":["x","y"],"q":1}"#, r#"{"a":["y","x"]}"#, r#"{"a":["y","x"],"q":1}"#),
-        (r#"{"(a)":["x","y"]}"#, r#"{"a":["y"]}"#, "unmet: (a) at a: no element fits a listed pattern"),
+        (r#"{"(a)":["x","y"]}"#, r#"{"a":["y"]}"#, "unmet: (a) at a: no element matches a listed pattern"),
         (r#"{"(a)":">=5","q":1}"#, r#"{"a":7}"#, r#"{"a":7,"q":1}"#),
         // A condition and the key that it tests may be in one map.
         (r#"{"(a)":"x","a":"y"}"#, r#"{"a":"x"}"#, r#"{"a":"y"}"#),

@@ -179,14 +179,14 @@ fn match_both_ways(
         if !matched && !skipped {
             let detail = if matchers.len() == 1 { last } else { None };
             let detail =
-                detail.unwrap_or_else(|| MismatchDetail::new("element fits none of the listed patterns"));
+                detail.unwrap_or_else(|| MismatchDetail::new("element matches none of the listed patterns"));
             return Err(Mismatch::Fail(detail.below(Segment::Index(index))));
         }
     }
     match used.iter().position(|used| !used) {
         None => Ok(()),
         Some(first) => {
-            let detail = MismatchDetail::new("no element fits a listed pattern");
+            let detail = MismatchDetail::new("no element matches a listed pattern");
             Err(if matchers[first].is_anchored() { Mismatch::Skip(detail) } else { Mismatch::Fail(detail) })
         }
     }
@@ -214,7 +214,7 @@ fn match_first_pattern(
         }
     }
     if !matched && !items.is_empty() {
-        return Err(Mismatch::Skip(MismatchDetail::new("no element fits a listed pattern")));
+        return Err(Mismatch::Skip(MismatchDetail::new("no element matches a listed pattern")));
     }
     Ok(())
 }
@@ -324,7 +324,7 @@ impl MemberMatcher {
                 }
             }
             if !matched {
-                return Err(Mismatch::fail("no element fits a listed pattern"));
+                return Err(Mismatch::fail("no element matches a listed pattern"));
             }
         }
         Ok(())

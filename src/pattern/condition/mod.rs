@@ -123,7 +123,7 @@ pub enum ConditionError<E> {
         cause: E,
     },
     /// Kyverno's evaluation panics.
-    #[error("panic: `{operator}` takes a key of strings alone")]
+    #[error("panic: `{operator}` only supports a key of strings")]
     Panic {
         /// The path of the key from the root of the block.
         pointer: Pointer,

@@ -67,7 +67,7 @@ impl PolicyException {
         }
         let block = spec.get("match").unwrap_or(&Value::Null);
         if filled(block, "any").or_else(|| filled(block, "all")).is_none() {
-            findings.notes.push(Note::new("its match has no filter, so that it is for no object at all"));
+            findings.notes.push(Note::new("its match has no filter, so it applies to no object"));
         }
         let metadata = document.get("metadata").unwrap_or(&Value::Null);
         Ok(Self {
@@ -103,7 +103,7 @@ impl PolicyException {
     /// The policies and rules that it names and that do not exist: a line for each, with the nearest name.
     pub fn unmatched_names(&self, policies: &[Policy]) -> Vec<String> {
         if self.exempted.is_empty() {
-            return vec!["it names no rule at all".to_owned()];
+            return vec!["it names no rule".to_owned()];
         }
         self.exempted.iter().flat_map(|exempted| exempted.unmatched_names(policies)).collect()
     }
@@ -120,9 +120,9 @@ impl PolicyException {
             return details;
         }
         vec![if self.uses_user_info() {
-            "its match asks who sends the request, and nobody said (`--userinfo` does)".to_owned()
+            "its match needs the user of the request (`--userinfo`)".to_owned()
         } else {
-            "its match takes nothing".to_owned()
+            "its match selects nothing".to_owned()
         }]
     }
 
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn an_exception_without_rules_is_noted() {
         let exception = parse(&format!(r#"{{"exceptions":[],{MATCH}}}"#)).unwrap();
-        assert_eq!(exception.unmatched_names(&[]), ["it names no rule at all"]);
+        assert_eq!(exception.unmatched_names(&[]), ["it names no rule"]);
     }
 
     #[test]

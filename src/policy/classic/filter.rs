@@ -296,7 +296,7 @@ impl Filter {
     pub(super) fn mismatch_details(&self, candidate: &Candidate<'_>) -> Vec<String> {
         let users = knows_user(candidate);
         if self.is_empty(users) {
-            return vec!["asks for nothing, and so takes nothing".into()];
+            return vec!["is empty, and so matches nothing".into()];
         }
         let mut failed: Vec<Condition> = self.failed(candidate, users).collect();
         // The kind comes first here.
@@ -309,26 +309,28 @@ impl Filter {
             Condition::Operations => {
                 let wanted = any_of(self.operations.as_deref().unwrap_or_default());
                 match candidate.operation {
-                    Some(operation) => format!("operation is `{operation}`, wanted {wanted}"),
-                    None => format!("the policy changes and nobody sends a request, wanted {wanted}"),
+                    Some(operation) => format!("operation is `{operation}`, expected {wanted}"),
+                    None => format!("there is no request when the policy changes, expected {wanted}"),
                 }
             }
             Condition::Kinds => {
                 let (kind, subresource) = (candidate.kind, candidate.subresource);
                 let slash = if subresource.is_empty() { "" } else { "/" };
                 let found = format!("{}/{}{slash}{subresource}", kind.api_version(), kind.kind);
-                format!("kind is `{found}`, wanted {}", any_of(&self.kind_texts()))
+                format!("kind is `{found}`, expected {}", any_of(&self.kind_texts()))
             }
-            Condition::Name => format!("name is `{}`, wanted `{}`", candidate.name(), self.name),
-            Condition::Names => format!("name is `{}`, wanted {}", candidate.name(), any_of(&self.names)),
+            Condition::Name => format!("name is `{}`, expected `{}`", candidate.name(), self.name),
+            Condition::Names => format!("name is `{}`, expected {}", candidate.name(), any_of(&self.names)),
             Condition::Namespaces => {
-                format!("{}, wanted {}", namespace_of(candidate), any_of(&self.namespaces))
+                format!("{}, expected {}", namespace_of(candidate), any_of(&self.namespaces))
             }
             Condition::Annotations => {
                 let actual = metadata(candidate, "annotations");
                 let missing =
                     self.annotations.iter().filter(|pair| !annotations_match(&[(*pair).clone()], actual));
-                return missing.map(|(key, value)| format!("no annotation fits `{key}: {value}`")).collect();
+                return missing
+                    .map(|(key, value)| format!("no annotation matches `{key}: {value}`"))
+                    .collect();
             }
             Condition::Selector => {
                 let selector = self.selector.as_ref();
@@ -348,7 +350,7 @@ impl Filter {
 
     fn namespace_details(&self, candidate: &Candidate<'_>) -> Vec<String> {
         if candidate.is_namespace() {
-            return vec!["a namespaceSelector never takes a Namespace".into()];
+            return vec!["a namespaceSelector never matches a Namespace".into()];
         }
         let namespace = candidate.namespace;
         let labels = Labels::of(candidate.namespace_labels);
@@ -363,7 +365,7 @@ impl Filter {
             format!("namespace `{namespace}`: {details}")
         } else {
             format!(
-                "namespace `{namespace}`: {details} (its labels are not known: give the Namespace with -f, or --values)"
+                "namespace `{namespace}`: {details} (its labels are unknown: pass the Namespace with -f, or --values)"
             )
         }]
     }

@@ -124,8 +124,7 @@ impl Loader<'_> {
         if self.policy.meta.namespace.is_none() && !namespace.is_empty() {
             // kustomize writes one into every kind that it does not know.
             self.findings.notes.push(Note::new(format!(
-                "a ClusterPolicy lives in no namespace: the API server drops `metadata.namespace: {namespace}`, and the \
-                 policy is for all namespaces"
+                "a ClusterPolicy has no namespace: the API server removes `metadata.namespace: {namespace}`, and the policy applies to all namespaces"
             )));
         }
         let at = Pointer::ROOT.key("spec");
@@ -332,7 +331,7 @@ impl Loader<'_> {
             let named = string(target, "namespace");
             let own = self.policy.meta.namespace.as_deref();
             if !named.is_empty() && own.is_some_and(|own| own != named) {
-                let message = "a namespaced policy has targets in its own namespace alone";
+                let message = "a namespaced policy can only have targets in its own namespace";
                 self.findings.error(at.key("namespace"), message);
             }
         }

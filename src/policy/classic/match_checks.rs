@@ -44,7 +44,7 @@ pub(super) fn check(rule: &Value, at: &Pointer, settings: Settings, findings: &m
         let message = if has_any("exclude") && !has_any("match") {
             "Rule is matching an empty set: so Kyverno takes a direct `match` beside `exclude.any`, write `match.any`"
         } else {
-            "Rule is matching an empty set: `exclude` takes back what `match` gives"
+            "Rule is matching an empty set: `exclude` excludes all that `match` selects"
         };
         checks.error(&Pointer::ROOT.key("exclude"), message);
     }
@@ -174,12 +174,12 @@ impl Checks<'_> {
         let selector = KindSelector::parse(kind);
         if selector.is_unusable() {
             self.note(format!(
-                "no kind fits the selector `{kind}`, write Kind, version/Kind or group/version/Kind, with an \
+                "no kind matches the selector `{kind}`, write Kind, version/Kind or group/version/Kind, with an \
                  optional /subresource"
             ));
         } else if let Some(meant) = selector.probably_meant() {
             self.note(format!(
-                "the kind selector `{kind}` asks for the subresource `{}` of a kind `{}`, did you mean `{meant}`?",
+                "the kind selector `{kind}` names the subresource `{}` of a kind `{}`, did you mean `{meant}`?",
                 selector.subresource, selector.kind
             ));
         }
@@ -188,7 +188,7 @@ impl Checks<'_> {
             let meant =
                 meant.map_or_else(String::new, |meant| format!(", did you mean `{}`?", meant.kind.kind));
             self.note(format!(
-                "the kind selector `{kind}` begins in lower case, and fits objects of such a `kind` alone{meant}"
+                "the kind selector `{kind}` begins in lower case, and matches only objects of such a `kind`{meant}"
             ));
         }
         if self.settings.namespaced && is_cluster_scoped(&selector) {
@@ -212,7 +212,7 @@ impl Checks<'_> {
                 self.error(at, format!("the selector cannot be used: {error}"));
             } else {
                 self.note(format!(
-                    "the `{name}` of a filter cannot be used, so that the filter never fits: {error}"
+                    "the `{name}` of a filter cannot be used, so the filter never matches: {error}"
                 ));
             }
         } else if name == "selector" && selector.is_empty() {

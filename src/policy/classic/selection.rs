@@ -188,7 +188,7 @@ impl Selection {
     pub(super) fn exclusions(&self, candidate: &Candidate<'_>) -> Vec<String> {
         let filters = self.located("exclude").filter(|(_, filter)| filter.excludes(candidate));
         filters
-            .map(|(place, filter)| format!("{place} takes it out: {}", filter.conditions().join(", ")))
+            .map(|(place, filter)| format!("{place} excludes it: {}", filter.conditions().join(", ")))
             .collect()
     }
 

@@ -137,7 +137,7 @@ pub(super) fn dry_run_problem(report: &ObjectReport) -> Option<(&'static str, St
     let (problem, message) = match report.server_dry_run.as_deref()? {
         ServerDryRun::Accepted { .. } => return None,
         ServerDryRun::Refused(message) => ("refuses it", message),
-        ServerDryRun::Failed(message) => ("does not say whether it takes it", message),
+        ServerDryRun::Failed(message) => ("does not report whether it accepts it", message),
     };
     Some((problem, mask_of(report, &report.before, &report.after).message(message)))
 }

@@ -18,7 +18,7 @@ impl Explanation<'_> {
         }
         row.insert("changed", self.report.is_changed().into());
         if self.report.unknown.user {
-            row.insert("leftAside", list(["user"]));
+            row.insert("ignored", list(["user"]));
         }
         row.insert("rules", list(self.rules.iter().map(|rule| self.rule_json(rule))));
         let others = self.others.iter().map(|source| {

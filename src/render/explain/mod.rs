@@ -107,7 +107,7 @@ pub struct Explanation<'a> {
 enum Verdict {
     Patched,
     /// Patched, but a rule of the same policy failed.
-    Dropped,
+    Discarded,
     NoChange,
     /// It changes other objects.
     Triggered,
@@ -121,7 +121,7 @@ impl Verdict {
     const fn word(self) -> &'static str {
         match self {
             Self::Patched => "patched",
-            Self::Dropped => "dropped",
+            Self::Discarded => "discarded",
             Self::NoChange => "no change",
             Self::Triggered => "triggered",
             Self::Skipped => "skipped",
@@ -322,7 +322,7 @@ fn not_generated<'a>(source: &'a RuleSource, kind: &str) -> ExplainedRule<'a> {
     explained.verdict = Verdict::NotMatched;
     explained.why = format!("it is for Pods, and no rule for the kind {kind} is generated from it");
     explained.reasons.push(source.no_autogen.clone().unwrap_or_else(|| {
-        "only rules that name exactly `Pod` are carried over, and only to the controllers that the policy wants"
+        "autogen applies only to rules that name exactly `Pod`, and only to the controllers that the policy selects"
             .to_owned()
     }));
     explained

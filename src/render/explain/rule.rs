@@ -40,7 +40,7 @@ impl<'a> RuleExplainer<'a, '_> {
             Outcome::Patched { before, after } => {
                 explained.verdict = Verdict::Patched;
                 if let Some(failed) = failed {
-                    explained.verdict = Verdict::Dropped;
+                    explained.verdict = Verdict::Discarded;
                     explained.why =
                         format!("a cluster would refuse the object, because {}/{failed} fails", self.policy);
                 }
@@ -52,9 +52,9 @@ impl<'a> RuleExplainer<'a, '_> {
                 explained.verdict = Verdict::NoChange;
                 explained.reasons = self.no_change_reasons(no_change_reasons);
                 explained.why = if explained.reasons.is_empty() {
-                    "it matched, and the object already is as the rule wants it".into()
+                    "it matched, but the object already has what the rule sets".into()
                 } else {
-                    "it matched, and no element of a list fits the rule's conditions".into()
+                    "it matched, but no list element meets the rule's conditions".into()
                 };
             }
             Outcome::Triggered { targets, missing } => {
@@ -70,7 +70,7 @@ impl<'a> RuleExplainer<'a, '_> {
                 if targets.len() > NAMED_TARGETS {
                     explained.reasons.push(format!("and {} more", targets.len() - NAMED_TARGETS));
                 }
-                let missing = missing.iter().map(|target| format!("{target}: no object is given"));
+                let missing = missing.iter().map(|target| format!("{target}: there is no such object"));
                 explained.reasons.extend(missing.map(|reason| self.redactor.text(&reason)));
             }
             Outcome::Skipped(reason) => self.skipped(reason, &mut explained),
@@ -96,9 +96,9 @@ impl<'a> RuleExplainer<'a, '_> {
                 explained.verdict = Verdict::NotMatched;
                 let starts = |word: &str| reasons.iter().any(|reason| reason.starts_with(word));
                 explained.why = if starts("exclude") {
-                    "exclude takes the object out"
+                    "exclude matches the object"
                 } else if starts("match") {
-                    "match does not take the object"
+                    "match does not select the object"
                 } else {
                     "the policy is not for the object"
                 }
@@ -132,8 +132,7 @@ impl<'a> RuleExplainer<'a, '_> {
                 .into();
             }
             SkipReason::Exceptions(names) => {
-                let are = if names.len() == 1 { "exception takes" } else { "exceptions take" };
-                explained.why = format!("the {are} the object out: {}", names.join(", "));
+                explained.why = format!("exempted by {}", names.join(", "));
             }
             _ => {}
         }
@@ -250,7 +249,7 @@ impl<'a> RuleExplainer<'a, '_> {
             ElementOutcome::Changed => element.verdict = Verdict::Patched,
             ElementOutcome::NoChange => {
                 element.verdict = Verdict::NoChange;
-                element.why = "what it asks for is there already".into();
+                element.why = "it already has what the rule sets".into();
             }
             ElementOutcome::Skipped { reason, found } => {
                 element.verdict = Verdict::Skipped;

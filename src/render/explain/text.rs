@@ -30,9 +30,8 @@ impl Explanation<'_> {
         screen.line(Some("1"), &format!("{name}  {}", self.origin));
         screen.line(None, &format!("  {}", self.totals()));
         if self.report.unknown.user {
-            let text =
-                "what match and exclude ask of the user: nobody said who sends the request, --userinfo does";
-            screen.verdict("LEFT ASIDE", "33", text);
+            let text = "subjects and roles in match and exclude, because there is no --userinfo";
+            screen.verdict("IGNORED", "33", text);
         }
         for rule in &self.rules {
             self.rule(rule, semantics, &mut screen);
@@ -75,7 +74,7 @@ impl Explanation<'_> {
         let verdicts = [
             (Verdict::Patched, "changed it"),
             (Verdict::Error, "failed"),
-            (Verdict::Dropped, "dropped"),
+            (Verdict::Discarded, "discarded"),
             (Verdict::Skipped, "skipped"),
             (Verdict::NotMatched, "not matched"),
             (Verdict::NoChange, "without change"),
@@ -114,7 +113,7 @@ impl Explanation<'_> {
             Verdict::NotMatched => "because",
             Verdict::Skipped => "message",
             Verdict::Error => "error",
-            Verdict::Patched | Verdict::Dropped => "left out",
+            Verdict::Patched | Verdict::Discarded => "left out",
             Verdict::Triggered => "target",
             Verdict::NoChange | Verdict::NotEvaluated => "reason",
         };
@@ -338,7 +337,7 @@ const fn colour(verdict: Verdict) -> &'static str {
         Verdict::Patched => "32",
         Verdict::NoChange | Verdict::Triggered => "36",
         Verdict::Skipped | Verdict::NotMatched => "33",
-        Verdict::Dropped | Verdict::Error | Verdict::NotEvaluated => "31",
+        Verdict::Discarded | Verdict::Error | Verdict::NotEvaluated => "31",
     }
 }
 

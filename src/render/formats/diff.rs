@@ -135,12 +135,12 @@ impl<'a> FileDiffs<'a> {
         if !self.masked.is_empty() {
             let (files, names) = (counted(self.masked.len(), "file"), listed(self.masked.iter().cloned()));
             notes.push(format!(
-                "the diffs of {files} hold masked values and do not apply; --show-secrets shows the values: {names}"
+                "the diffs of {files} contain masked values and do not apply; --show-secrets shows the values: {names}"
             ));
         }
         if !self.repeated.is_empty() {
             let names = listed(self.repeated.iter().cloned());
-            notes.push(format!("given more than once, so that only one diff applies: {names}"));
+            notes.push(format!("passed more than once, so only one diff applies: {names}"));
         }
         notes
     }

@@ -43,7 +43,7 @@ pub enum ClusterError {
     #[error("Unable to connect to the server: {0}")]
     Unreachable(String),
     /// The response of the server cannot be read.
-    #[error("the server's answer for {asked} cannot be read: {cause}")]
+    #[error("the server's response for {asked} cannot be read: {cause}")]
     Malformed {
         /// The request.
         asked: String,
@@ -62,13 +62,13 @@ pub enum ClusterError {
     #[error("the kinds of {0} are not known: {1}")]
     UnknownKinds(String, String),
     /// There is no server for a dry run.
-    #[error("{0} take no dry run here")]
+    #[error("{0} do not support dry runs here")]
     NoDryRun(String),
     /// The recording has no response.
-    #[error("the recording has no answer: {0}")]
+    #[error("the recording has no response: {0}")]
     NotRecorded(String),
     /// A response could not be recorded.
-    #[error("the answer cannot be recorded: {0}")]
+    #[error("the response cannot be recorded: {0}")]
     NotWritten(String),
     /// The user ended the run.
     #[error("interrupted")]

@@ -99,7 +99,7 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
     ///
     /// The request failed, or this cluster has no access reviews.
     fn is_allowed(&self, _subject: Option<&Subject>, _access: &Access<'_>) -> ClusterResult<bool> {
-        Err(ClusterError::Config("this cluster tells nothing of rights".into()))
+        Err(ClusterError::Config("this cluster does not report rights".into()))
     }
 
     /// What the cluster would store for an object: a server dry run, with its validation and webhooks.

@@ -199,10 +199,7 @@ impl Rights {
         };
         let verbs: Vec<&str> = NEEDED.into_iter().filter(lacks).collect();
         if verbs.is_empty() {
-            return format!(
-                "Kyverno takes a new policy all the same: it asks for {} alone",
-                NEEDED.join(" and ")
-            );
+            return format!("Kyverno accepts a new policy anyway: it only checks {}", NEEDED.join(" and "));
         }
         let subresource = match &*selector.kind.subresource {
             "" => String::new(),

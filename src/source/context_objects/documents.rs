@@ -73,8 +73,8 @@ impl Reader<'_> {
         }
         match (&*kind.group, &*kind.kind) {
             (CLI, "Context" | "ClusterResource") => self.context(node, at, &kind.kind),
-            (CLI, "Values") => self.error(at, "a document of kind Values is given with --values"),
-            (CLI, "UserInfo") => self.error(at, "a document of kind UserInfo is given with --userinfo"),
+            (CLI, "Values") => self.error(at, "pass a document of kind Values with --values"),
+            (CLI, "UserInfo") => self.error(at, "pass a document of kind UserInfo with --userinfo"),
             (CLI, other) => {
                 let message = format!("expected a document of kind Context or an object, found kind {other}");
                 self.error(at, message);
@@ -97,7 +97,7 @@ impl Reader<'_> {
             return self.error(at, "an object needs apiVersion and kind");
         };
         if !self.files.objects.add(&object, value, &self.defaults) {
-            self.error(at, "an object with this name stands twice");
+            self.error(at, "duplicate object with this name");
         }
     }
 
@@ -119,7 +119,7 @@ impl Reader<'_> {
                         decoder.texts(spec, &at, "crds");
                     } else {
                         for (at, _) in decoder.list(spec, &at, "crds") {
-                            decoder.error(&at, "definitions are given with --crds");
+                            decoder.error(&at, "pass definitions with --crds");
                         }
                     }
                 }
@@ -133,7 +133,7 @@ impl Reader<'_> {
             if let Some(reference) = decoder.required_text(image, &at, "image")
                 && self.files.images.insert(image_key(reference), image.clone()).is_some()
             {
-                decoder.error(&at, "an image with this name stands twice");
+                decoder.error(&at, "duplicate image with this name");
             }
         }
         self.errors.extend(source_errors(decoder.errors, self.document));
@@ -174,7 +174,7 @@ impl Reader<'_> {
         if let (Some(name), Some(entry)) = (name, entry)
             && self.files.global_entries.insert(name, entry).is_some()
         {
-            decoder.error(at, "an object with this name stands twice");
+            decoder.error(at, "duplicate object with this name");
         }
         self.errors.extend(source_errors(decoder.errors, self.document));
     }
@@ -227,7 +227,7 @@ pub(super) fn projections(
         if let (Some(name), Some(expression)) = (name, expression)
             && found.insert(name.clone(), expression.clone()).is_some()
         {
-            decoder.error(&at, "a projection with this name stands twice");
+            decoder.error(&at, "duplicate projection with this name");
         }
     }
     found

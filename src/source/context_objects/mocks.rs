@@ -64,7 +64,7 @@ impl Reader<'_> {
             }
             let response = Response { status, body: body.clone() };
             if self.files.responses.insert((method.into(), url.into()), response).is_some() {
-                decoder.error(&at, "an answer to this call stands twice");
+                decoder.error(&at, "duplicate response to this call");
             }
         }
         self.errors.extend(source_errors(decoder.errors, self.document));
@@ -120,7 +120,7 @@ impl Reader<'_> {
             if let Some(name) = decoder.required_text(node, &at, "name") {
                 let entry = GlobalEntry { spec: spec(data.as_ref().ok()), source: EntrySource::Data(data) };
                 if self.files.global_entries.insert(name.clone(), entry).is_some() {
-                    decoder.error(&at, "a global context entry with this name stands twice");
+                    decoder.error(&at, "duplicate global context entry with this name");
                 }
             }
         }

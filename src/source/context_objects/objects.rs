@@ -107,7 +107,7 @@ impl Objects {
         match request.subresource.as_deref() {
             None | Some("status") => {}
             Some(other) => {
-                let message = format!("the subresource {other} cannot be told from given objects");
+                let message = format!("the subresource {other} cannot be read from objects");
                 return Err(LookupError::Unanswerable(message));
             }
         }

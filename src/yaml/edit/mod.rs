@@ -50,7 +50,7 @@ pub enum Fallback {
     #[error("its layout is not understood")]
     Layout,
     /// Tabs in the indentation.
-    #[error("tabs or other signs stand where blanks would tell the indentation")]
+    #[error("the indentation has tabs or other characters than spaces")]
     Indentation,
     /// The root changed its type.
     #[error("the whole document became another one")]
@@ -59,7 +59,7 @@ pub enum Fallback {
     #[error("the change concerns members that a merge key brings")]
     Merge,
     /// A comment would be lost.
-    #[error("a comment stands inside what changes")]
+    #[error("a comment is inside the part that changes")]
     Comment,
     /// A key is too long for one line.
     #[error("a key is too long for one line")]

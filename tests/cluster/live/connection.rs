@@ -300,7 +300,7 @@ fn kubeconfig_users_and_impersonation() {
         let code = if code == 0 { [0, 1] } else { [code, code] };
         assert!(
             code.contains(&run.code.unwrap_or(-1)) && run.stderr.contains(&words),
-            "{shown} {cluster} {arguments:?}: wanted {words}: {run:?}"
+            "{shown} {cluster} {arguments:?}: expected {words}: {run:?}"
         );
         assert!(!run.stderr.contains(&admin) && !run.stderr.contains(&nobody), "{shown}: {run:?}");
     }

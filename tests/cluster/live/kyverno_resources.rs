@@ -205,7 +205,7 @@ fn global_context_entries_are_read_from_the_cluster() {
     let other = reference(&policies, "call.k", "");
     let replayed = run(&other, &["--replay", &tape]);
     assert!(
-        replayed.code == Some(4) && replayed.stderr.contains("the recording has no answer"),
+        replayed.code == Some(4) && replayed.stderr.contains("the recording has no response"),
         "{replayed:?}"
     );
 
@@ -367,8 +367,7 @@ fn objects_hidden_by_kyverno_configuration_are_reported() {
     let run = kyv(admin, &kyverno);
     assert!(!changed_objects(&run.stdout).contains(&"ConfigMap/web/b"), "{run:?}");
     assert_eq!(changed_objects(&run.stdout).len(), 4, "{run:?}");
-    let words = "note: the configuration of the cluster's Kyverno (ConfigMap kyverno/own) also has matchConditions, not \
-                 evaluated here: requests that they take out meet no policy\n";
+    let words = "note: the configuration of the cluster's Kyverno (ConfigMap kyverno/own) also has matchConditions, not evaluated here: requests that they exclude meet no policy\n";
     assert!(run.stderr.contains(words), "{run:?}");
     for (verb, path) in logged_requests(&server) {
         assert!(matches!(&*verb, "get" | "list"), "{verb} {path}");
@@ -451,8 +450,7 @@ fn requests_excluded_from_webhooks_are_reported() {
         // Nobody said who sends the requests.
         let run = kyv(server.kubeconfig(), &[&diff[..], &["--semantics", "kyverno"]].concat());
         let words = format!(
-            "note: the configuration of the cluster's Kyverno (ConfigMap kyverno/kyverno) keeps requests of some users from \
-             policies: --userinfo says who sends them ({key})\n"
+            "note: the configuration of the cluster's Kyverno (ConfigMap kyverno/kyverno) excludes requests of some users from policies; pass --userinfo to apply it ({key})\n"
         );
         assert_eq!(run.stderr.contains(&words), key.starts_with("exclude"), "{text} {run:?}");
     }

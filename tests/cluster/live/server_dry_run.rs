@@ -158,7 +158,7 @@ fn server_dry_run_shows_stored_objects_and_stores_nothing() {
     );
     let one = ["diff", "cm", "a", "-n", "web", "-p", &team, "--server-dry-run"];
     let run = kyv(server.kubeconfig_without_rights(), &one);
-    let words = "the API server does not say whether it takes it: configmaps \"a\" is forbidden: User \"nobody-special\" cannot \
+    let words = "the API server does not report whether it accepts it: configmaps \"a\" is forbidden: User \"nobody-special\" cannot \
                  update resource \"configmaps\" in API group \"\" in the namespace \"web\"";
     assert!(run.code == Some(4) && run.stderr.contains(words) && run.stdout.contains(words), "{run:?}");
 

@@ -78,8 +78,8 @@ fn a_silent_server_is_waited_for_once() {
     assert_eq!(
         run.messages(),
         [
-            "Unable to connect to the server: it did not answer several times in a row and is asked no more",
-            "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)",
+            "Unable to connect to the server: it did not respond several times in a row, and gets no more requests",
+            "Unable to connect to the server: no response within 1s (--request-timeout sets another limit)",
             "error: the result is incomplete: not looked up: configmaps \"c0\" in web, configmaps \"c1\" in web, \
              configmaps \"c10\" in web, configmaps \"c11\" in web, configmaps \"c12\" in web, \
              configmaps \"c13\" in web, configmaps \"c14\" in web, configmaps \"c15\" in web, \
@@ -136,7 +136,7 @@ fn all_namespaces_is_refused_for_manifests() {
     let folder = Folder::new(&server);
     let manifest = folder.write("one.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
     let run = folder.diff(&["-f", &manifest, "-A"]);
-    let words = "error: -A reads live objects: manifests say themselves which namespace they are in";
+    let words = "error: -A selects live objects; a manifest names its namespace itself";
     assert_eq!((run.code, run.messages(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
     assert_eq!(server.requests(), [""; 0]);
 }

@@ -73,7 +73,7 @@ fn made_of_a_secret() -> String {
 }
 
 const NOT_REPLAYABLE: &str =
-    "not replayable: the rule needs values of the Secret web/login, which the recording does not hold";
+    "not replayable: the rule needs values of the Secret web/login, which the recording does not have";
 
 /// All that a run printed, without line breaks.
 fn words(run: &Run) -> String {

@@ -24,7 +24,7 @@ fn with_a_secret() -> StubServer {
 /// What is said of a recording without the values of Secrets, and of its replay.
 const RECORDED: &str = "note: values of Secrets are not recorded: a replay reports rules that need them as not replayable \
                         (--show-secrets records them)\n";
-const REPLAYED: &str = "note: the recording holds no values of Secrets: rules that need them are not replayable (--record \
+const REPLAYED: &str = "note: the recording has no values of Secrets: rules that need them are not replayable (--record \
                         with --show-secrets keeps the values)\n";
 
 const SECRETS: [&str; 4] = ["aHVudGVyMiE=", "hunter2!", "cGxhaW5seQ==", "plainly"];
@@ -151,7 +151,7 @@ fn requests_missing_in_a_recording_are_reported() {
     let run = folder.diff(&["configmaps,secrets", "--replay", "tape"]);
     assert_eq!((run.code, run.changed()), (Some(4), ALL.to_vec()), "{run:?}");
     let told =
-        "error: the recording has no answer: list secrets, version v1, namespace web, limit 500, page 1";
+        "error: the recording has no response: list secrets, version v1, namespace web, limit 500, page 1";
     assert_eq!(run.messages(), [told, "error: the result is incomplete: not read: secrets"], "{run:?}");
 
     // A response that a policy needs.
@@ -167,7 +167,7 @@ fn requests_missing_in_a_recording_are_reported() {
     let run = folder.run(&["diff", "-p", &call, "configmaps", "--replay", "tape"]);
     let mark = "# incomplete: not looked up: /api/v1/nodes\n";
     assert_eq!((run.code, &*run.stdout), (Some(4), mark), "{run:?}");
-    assert!(run.stderr.contains("error: the recording has no answer: ask /api/v1/nodes\n"), "{run:?}");
+    assert!(run.stderr.contains("error: the recording has no response: ask /api/v1/nodes\n"), "{run:?}");
 
     for (arguments, words) in [
         (&["configmaps", "--replay", "."][..], "error: .: this directory is no recording\n"),
@@ -175,7 +175,7 @@ fn requests_missing_in_a_recording_are_reported() {
         (&["configmaps", "--record", "."], "error: .: the directory is not empty, and it is no recording\n"),
         (
             &["-f", "team.yaml", "--replay", "tape"],
-            "error: a recording is named and no cluster is asked: manifests are evaluated in it with --live\n",
+            "error: a recording is named but no cluster is used: --live evaluates manifests with its data\n",
         ),
     ] {
         let run = folder.diff(arguments);

@@ -53,12 +53,12 @@ fn permanent_failures_mark_the_output_incomplete() {
         (|| StubResponse::Cut("{".into()), "Unable to connect to the server: unexpected EOF", 5),
         (
             || StubResponse::Hang,
-            "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)",
+            "Unable to connect to the server: no response within 1s (--request-timeout sets another limit)",
             1,
         ),
         (
             || StubResponse::Body(200, page(&["c"], "2")),
-            "error: the server's answer for configmaps cannot be read: it names the same page again and again",
+            "error: the server's response for configmaps cannot be read: it names the same page again and again",
             1,
         ),
         (
@@ -89,7 +89,7 @@ fn invalid_json_pages_are_reported() {
     let run = Folder::new(&server).diff(&["configmaps"]);
     assert_eq!((run.code, run.changed()), (Some(4), ALL[..2].to_vec()), "{run:?}");
     let [fault, rest] = run.messages()[..] else { panic!("{run:?}") };
-    assert!(fault.starts_with("error: the server's answer for configmaps cannot be read: "), "{fault}");
+    assert!(fault.starts_with("error: the server's response for configmaps cannot be read: "), "{fault}");
     assert_eq!(rest, "error: the result is incomplete: read in part: configmaps");
     assert!(!run.stderr.contains("Bad Gateway"), "{run:?}");
 }
@@ -135,10 +135,7 @@ fn expired_continue_tokens_are_replaced_with_a_note() {
     let folder = Folder::new(&server);
     let run = folder.diff(&["configmaps"]);
     assert_eq!((run.code, run.changed()), (Some(1), ALL.to_vec()), "{run:?}");
-    assert!(
-        run.messages()[0].starts_with("note: configmaps: the server forgot the list while it was read"),
-        "{run:?}"
-    );
+    assert!(run.messages()[0].starts_with("note: configmaps: the list expired while it was read"), "{run:?}");
     assert_eq!(folder.diff(&["configmaps", "--strict"]).code, Some(3));
 }
 
@@ -161,7 +158,7 @@ fn timeouts_are_reported_with_the_limit() {
     let folder = Folder::new(&server);
     let run = folder.diff(&["configmaps", "--request-timeout=1s"]);
     let words =
-        "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)";
+        "Unable to connect to the server: no response within 1s (--request-timeout sets another limit)";
     assert_eq!((run.code, run.messages(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
     // It takes the connection and does not begin to speak TLS.
     let address = format!("https://{}", server.authority());

@@ -36,7 +36,7 @@ fn without_schemas(answer: impl Fn() -> StubResponse + Send + Sync + 'static) ->
 }
 
 const FORBIDDEN: &str = "error: the schema of widgets.example.com cannot be read, and rules replace lists of 1 object that it \
-                         may merge by keys (--crds gives it): Error from server (Forbidden): no schemas for you";
+                         may merge by keys (pass it with --crds): Error from server (Forbidden): no schemas for you";
 const INCOMPLETE: &str = "error: the result is incomplete: not looked up: schema of widgets.example.com";
 
 #[test]
@@ -185,7 +185,7 @@ fn unexpected_json_is_an_error() {
             if is_read(request) { StubResponse::Body(200, body.clone()) } else { good(request) }
         });
         let run = Folder::new(&server).diff(&["configmaps", "-q"]);
-        let words = format!("error: the server's answer for configmaps cannot be read: {fault}");
+        let words = format!("error: the server's response for configmaps cannot be read: {fault}");
         let gap = format!("error: the result is incomplete: {gap}");
         assert_eq!((run.code, run.messages()), (Some(4), vec![&*words, &*gap]), "{run:?}");
     }
@@ -199,7 +199,8 @@ fn unexpected_json_is_an_error() {
     let labels = policy("labels", "[Pod], namespaceSelector: {matchLabels: {tier: front}}", "");
     let labels = folder.write("labels.yaml", &labels);
     let run = folder.run(&["diff", "pods", "-p", &labels, "-q"]);
-    let words = r#"error: the server's answer for namespaces "web" cannot be read: it is not the object that was asked for"#;
+    let words =
+        r#"error: the server's response for namespaces "web" cannot be read: it is not the requested object"#;
     let gap = r#"error: the result is incomplete: not looked up: namespaces "web""#;
     assert_eq!((run.code, run.messages()), (Some(4), vec![words, gap]), "{run:?}");
 }

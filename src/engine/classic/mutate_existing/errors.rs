@@ -54,8 +54,9 @@ fn not_found_message(group: &str, kind: &str, name: &str) -> String {
 }
 
 pub(super) fn no_subresource(selector: &TargetSelector) -> RuleError {
-    let message = format!("the subresource `{}` of the target is not given", selector.kind.subresource);
+    let message =
+        format!("there is no data for the subresource `{}` of the target", selector.kind.subresource);
     RuleError::new(message).with_hint(
-        "give it as an object, and its kind under `subresources` of a document of kind Values (`--values FILE`)",
+        "pass it as an object, and its kind under `subresources` of a document of kind Values (`--values FILE`)",
     )
 }

@@ -373,7 +373,8 @@ impl TargetsRun<'_> {
             } else if selector.kind.kind.is_empty() {
                 not_found(&selector)
             } else {
-                not_found(&selector).with_hint("`--targets FILE` gives objects that are no input themselves")
+                not_found(&selector)
+                    .with_hint("pass objects that are no input themselves with `--targets FILE`")
             }),
             Err(error) => Err(RuleError::new(error.to_string())),
         }

@@ -21,7 +21,7 @@ pub(super) fn run(
     merge_context: &MergeContext<'_>,
 ) -> Result<Patched, RuleError> {
     match legacy {
-        LegacyMutation::Refused => Err(RuleError::new("a cluster refuses the early syntax")),
+        LegacyMutation::Refused => Err(RuleError::new("a cluster refuses the legacy syntax")),
         LegacyMutation::Own { behavior, overlay, patches } => {
             let mut after = object.clone();
             if let Some(part) = overlay {

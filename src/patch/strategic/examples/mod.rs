@@ -157,7 +157,7 @@ fn a_failed_condition_has_paths_and_a_reason() {
         (
             "{spec: {containers: [{name: a, image: x}]}}",
             "{spec: {(containers): [{(image): y}]}}",
-            "spec.(containers) at spec.containers: no element fits a listed pattern",
+            "spec.(containers) at spec.containers: no element matches a listed pattern",
         ),
         (
             "{spec: {containers: [{name: a, image: x}, {name: b, image: y}]}}",

@@ -48,11 +48,10 @@ impl Reader<'_> {
     pub(super) fn legacy(&mut self, mutate: &Value, at: &Pointer) -> Patch {
         let (overlay, patches) = (given(mutate, "overlay"), given(mutate, "patches"));
         let spellings = [
-            (overlay, "`overlay` is the spelling of Kyverno before 1.2, today it is `patchStrategicMerge`"),
+            (overlay, "`overlay` is the legacy field of Kyverno before 1.2; write `patchStrategicMerge`"),
             (
                 patches,
-                "`patches` is the spelling of Kyverno before 1.2, today it is `patchesJson6902`, a text that \
-                 holds the list",
+                "`patches` is the legacy field of Kyverno before 1.2; write `patchesJson6902`, a string with the list",
             ),
         ];
         for (_, text) in spellings.iter().filter(|(field, _)| field.is_some()) {

@@ -165,10 +165,10 @@ impl Reader<'_> {
             self.error(&at, ONE_OF_TWO);
         }
         if is_legacy && (overlay.is_some() || patch.is_some() || foreach.is_some()) {
-            self.error(&at, "the early fields `overlay` and `patches` cannot stand beside the later ones");
+            self.error(&at, "the legacy fields `overlay` and `patches` cannot be used beside the newer ones");
         }
         if is_legacy && given(mutate, "targets").is_some() {
-            self.error(&at, "the early fields `overlay` and `patches` know no targets");
+            self.error(&at, "the legacy fields `overlay` and `patches` do not support targets");
         }
         let entries = foreach.map(|entries| self.foreach(entries, &at.key("foreach")));
         let overlay_template = self.template(&at.key("patchStrategicMerge"));

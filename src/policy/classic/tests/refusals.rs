@@ -38,7 +38,7 @@ fn policies_are_refused_as_a_whole() {
     let mut document = with_rule(PATCH);
     document.as_object_mut().unwrap()["metadata"].insert("namespace", Value::from("x"));
     let notes = load(&document).meta.notes;
-    assert!(notes[0].text.contains("drops `metadata.namespace: x`"), "{notes:?}");
+    assert!(notes[0].text.contains("removes `metadata.namespace: x`"), "{notes:?}");
     let mut document = with_rule(PATCH);
     let annotations = value(r#"{"pod-policies.kyverno.io/autogen-controllers":"all"}"#);
     document.as_object_mut().unwrap()["metadata"].insert("annotations", annotations);
@@ -289,7 +289,7 @@ fn the_legacy_syntax_runs_and_clusters_refuse_it() {
     };
     assert_eq!(own(&documented), Some(LegacyBehavior::Documented));
     assert!(documented.meta.divergences.contains(Divergence::LegacySyntax));
-    assert!(documented.meta.notes[0].text.contains("today it is `patchStrategicMerge`"));
+    assert!(documented.meta.notes[0].text.contains("write `patchStrategicMerge`"));
     let kyverno = load_as(&document, Semantics::Kyverno);
     assert_eq!(kyverno.meta.refused[0].divergence, Some(Divergence::LegacySyntax));
     assert_eq!(kyverno.meta.refused[0].pointer.to_string(), "spec.rules[0].mutate.overlay");
@@ -413,7 +413,7 @@ fn notes_are_about_probable_mistakes() {
         let unusable = policy(&format!(
             r#""rules":[{{"name":"r","match":{{"any":[{{"resources":{{"kinds":["{kind}"]}}}}]}},{PATCH}}}]"#
         ));
-        assert!(note(&unusable).contains("no kind fits the selector"), "{kind}");
+        assert!(note(&unusable).contains("no kind matches the selector"), "{kind}");
     }
     let selector = policy(&format!(
         r#""rules":[{{"name":"r","match":{{"any":[{{"resources":{{"kinds":["Pod"],"namespaceSelector":{{"matchLabels":{{"a b":"c"}}}}}}}}]}},{PATCH}}}]"#

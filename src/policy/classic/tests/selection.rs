@@ -258,16 +258,16 @@ fn a_namespaced_policy_admits_its_namespace_alone() {
 const DETAILS: &str = "
     match: {any: [{resources: {kinds: [Pod]}}]}
     match: {resources: {kinds: [Service, v1/Node], names: [a*, b]}}
-        match: kind is `v1/Pod`, wanted `Service` or `v1/Node`; name is `hello-world`, wanted `a*` or `b`
+        match: kind is `v1/Pod`, expected `Service` or `v1/Node`; name is `hello-world`, expected `a*` or `b`
     match: {all: [{resources: {kinds: [Pod]}}, {resources: {kinds: [Pod], namespaces: [x], operations: [UPDATE]}}]}
-        match.all[1]: operation is `CREATE`, wanted `UPDATE`; namespace is `default`, wanted `x`
+        match.all[1]: operation is `CREATE`, expected `UPDATE`; namespace is `default`, expected `x`
     match: {any: [{resources: {kinds: [Pod], annotations: {a/b: d}, selector: {matchLabels: {dns: n*}, matchExpressions: [{key: x, operator: Exists}, {key: dns, operator: DoesNotExist}]}}}]}
-        match.any[0]: no annotation fits `a/b: d`; label `dns` is `yes`, wanted `n*`; label `x` is missing, wanted any; label `dns` is `yes`, wanted no such label
+        match.any[0]: no annotation matches `a/b: d`; label `dns` is `yes`, expected `n*`; label `x` is missing, expected any; label `dns` is `yes`, expected no such label
     match: {any: [{resources: {kinds: [Pod], namespaceSelector: {matchLabels: {tier: gold}}}}]}
-        match.any[0]: namespace `default`: label `tier` is missing, wanted `gold` (its labels are not known: give the Namespace with -f, or --values)
+        match.any[0]: namespace `default`: label `tier` is missing, expected `gold` (its labels are unknown: pass the Namespace with -f, or --values)
     match: {resources: {kinds: [Pod]}}, exclude: {all: [{resources: {namespaces: [def*]}}, {resources: {name: hello-*}}]}
-        exclude.all[0] takes it out: namespace `def*`
-        exclude.all[1] takes it out: name `hello-*`
+        exclude.all[0] excludes it: namespace `def*`
+        exclude.all[1] excludes it: name `hello-*`
 ";
 
 #[test]

@@ -105,7 +105,7 @@ impl LiveCluster {
     fn send(&self, request: ApiRequest) -> ClusterResult<Result<String, Failure>> {
         let (sender, receiver) = mpsc::sync_channel(1);
         if self.unanswered.load(Ordering::Relaxed) >= MAX_UNANSWERED {
-            let why = "it did not answer several times in a row and is asked no more";
+            let why = "it did not respond several times in a row, and gets no more requests";
             return Err(ClusterError::Unreachable(why.into()));
         }
         let (client, plugin) = (self.client.clone(), self.plugin.clone());
@@ -191,9 +191,10 @@ impl Cluster for LiveCluster {
         let review = self.object(ApiRequest::review(plural, body.to_json()), &asked)?;
         match review.path(&["status", "allowed"]) {
             Some(Value::Bool(allowed)) => Ok(*allowed),
-            _ => {
-                Err(ClusterError::Malformed { asked, cause: "it does not say whether it is allowed".into() })
-            }
+            _ => Err(ClusterError::Malformed {
+                asked,
+                cause: "it does not report whether it is allowed".into(),
+            }),
         }
     }
 
@@ -221,7 +222,7 @@ fn named(object: Value, resource: &ApiResource, name: &str, asked: String) -> Cl
     if is_named && is_of_kind(&object, &resource.kind) {
         return Ok(object);
     }
-    let cause = "it is not the object that was asked for".to_owned();
+    let cause = "it is not the requested object".to_owned();
     Err(ClusterError::Malformed { asked, cause })
 }
 

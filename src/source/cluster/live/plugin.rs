@@ -140,7 +140,7 @@ fn info(exec: &ExecConfig, cluster: &Cluster) -> ClusterResult<String> {
 /// Runs the plugin. Its standard error is ours, because it may ask for a login.
 fn run(exec: &ExecConfig, info: &str) -> ClusterResult<PluginOutput> {
     let name = exec.command.as_deref().filter(|name| !name.is_empty());
-    let name = name.ok_or_else(|| credentials_error("exec: no command is given"))?;
+    let name = name.ok_or_else(|| credentials_error("exec: there is no command"))?;
     // kube leaves a `.` in the middle of a path relative to the kubeconfig.
     let path: PathBuf = Path::new(name).components().collect();
     let name = &*path.display().to_string();

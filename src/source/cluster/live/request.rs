@@ -192,7 +192,7 @@ impl Failure {
             Self::Broken(error) => connection_error(error, server),
             Self::Credentials(error) => error.clone(),
             Self::Timeout(limit) => ClusterError::Unreachable(format!(
-                "no answer within {}s (--request-timeout gives another limit)",
+                "no response within {}s (--request-timeout sets another limit)",
                 limit.as_secs_f64()
             )),
             Self::Unreadable(cause) => {

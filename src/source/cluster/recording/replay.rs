@@ -56,13 +56,13 @@ impl RecordedCluster {
         };
         let content = Value::from_json(&text).map_err(|error| malformed(error.to_string()))?;
         if content.get("question") != Some(&request.content) {
-            return Err(malformed("its file answers another question".into()));
+            return Err(malformed("its file has the response to another request".into()));
         }
         if let Some(error) = content.get("error").and_then(response::error) {
             return Err(error);
         }
         let response = content.get("answer").and_then(read);
-        response.ok_or_else(|| malformed("its file holds no answer".into()))
+        response.ok_or_else(|| malformed("its file has no response".into()))
     }
 }
 
@@ -113,7 +113,7 @@ impl Cluster for RecordedCluster {
             notes.push("the recording is not complete: the run that made it was interrupted".to_owned());
         }
         if self.head.secrets == SecretValues::Redacted {
-            let text = "the recording holds no values of Secrets: rules that need them are not replayable (--record \
+            let text = "the recording has no values of Secrets: rules that need them are not replayable (--record \
                         with --show-secrets keeps the values)";
             notes.push(text.to_owned());
         }

@@ -97,7 +97,7 @@ fn a_replay_responds_as_the_cluster() {
     assert_eq!(replay.now().unwrap().to_string(), NOW);
 
     let missing = replay.get_path("/api/v1/nodes").unwrap_err();
-    assert_eq!(missing.to_string(), "the recording has no answer: ask /api/v1/nodes");
+    assert_eq!(missing.to_string(), "the recording has no response: ask /api/v1/nodes");
 }
 
 #[test]

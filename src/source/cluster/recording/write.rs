@@ -326,7 +326,7 @@ impl Cluster for RecordingCluster {
     fn notes(&self) -> Vec<String> {
         let mut notes = self.inner.notes();
         if let Err(error) = self.write_redacted() {
-            notes.push(format!("the recording may hold values of Secrets: {error}"));
+            notes.push(format!("the recording may contain values of Secrets: {error}"));
         }
         if self.has_redacted.load(Ordering::Relaxed) {
             notes.push(

@@ -26,7 +26,7 @@ const OPTIONS: [&str; 5] = ["--operation", "CREATE", "UPDATE", "DELETE", "--on-p
 /// Our own messages where Kyverno refuses a policy, too, in other words.
 const OWN_WORDS: [&str; 4] = [
     "did you mean `name`",
-    "a namespaced policy has targets in its own namespace alone",
+    "a namespaced policy can only have targets in its own namespace",
     "variable target.metadata.namespace is not known before a target is",
     "variable v is not known before a target is",
 ];

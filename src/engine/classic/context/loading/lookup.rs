@@ -65,7 +65,10 @@ impl Loading<'_, '_> {
             Err(error) => self.or_assigned(&error, |error| {
                 let entry = &self.entry.name;
                 let InputNames { images, entries, .. } = self.context.settings().input_names;
-                format!("{}; {images} can give the image, {entries} can give {entry} a value", failed(error))
+                format!(
+                    "{}; pass the image with {images}, or a value of {entry} with {entries}",
+                    failed(error)
+                )
             }),
         }
     }
@@ -84,8 +87,7 @@ impl Loading<'_, '_> {
                 let entry = &self.entry.name;
                 let InputNames { objects, entries, .. } = self.context.settings().input_names;
                 format!(
-                    "failed to fetch entry key={name} for context entry {entry}: {error}; {objects} can give the \
-                     GlobalContextEntry and what it asks for, {entries} can give {entry} a value"
+                    "failed to fetch entry key={name} for context entry {entry}: {error}; pass the GlobalContextEntry and the objects that it needs with {objects}, or a value of {entry} with {entries}"
                 )
             }),
         }
@@ -157,7 +159,7 @@ impl Loading<'_, '_> {
                     format!("{failed}configmaps \"{name}\" not found")
                 } else {
                     let InputNames { objects, entries, .. } = self.context.settings().input_names;
-                    format!("{failed}{error}; {objects} can give the object, {entries} the entry")
+                    format!("{failed}{error}; pass the object with {objects}, or the entry with {entries}")
                 };
                 let secrets = self.context.taint();
                 let is_missed = |text: &&Text| text.len() < MIN_FOUND_BYTES && secrets.is_tainted_text(text);
@@ -236,12 +238,11 @@ impl Loading<'_, '_> {
                 (format!("{calls} are never sent"), String::new())
             }
             (LookupSource::Call { .. }, error) => (error.to_string(), String::new()),
-            (_, error) => (error.to_string(), format!("{objects} can give the objects, ")),
+            (_, error) => (error.to_string(), format!("the objects with {objects}, or ")),
         };
         let method = if method.is_empty() { "GET" } else { method };
         LoadError::Failed(format!(
-            "failed to fetch data for APICall: failed to {method} {resource}: {error}; {hint}{entries} can give {entry} a \
-             value"
+            "failed to fetch data for APICall: failed to {method} {resource}: {error}; pass {hint}a value of {entry} with {entries}"
         ))
     }
 }
