@@ -51,6 +51,9 @@ pub(super) struct RunArguments {
     /// Print only errors on stderr, no notes and no summary.
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
+    /// Print each error and note on standard error, not one for each cause.
+    #[arg(short, long, conflicts_with = "quiet", help_heading = "Output")]
+    verbose: bool,
 }
 
 /// Policies and objects from files.
@@ -367,6 +370,7 @@ impl From<RunArguments> for RunOptions {
             service_account_token: arguments.dialect.service_account_token,
             strict: arguments.strict,
             quiet: arguments.quiet,
+            verbose: arguments.verbose,
             check_idempotent: arguments.check_idempotent,
             workers: arguments.workers.map_or(0, usize::from),
             show_secrets: arguments.show_secrets,

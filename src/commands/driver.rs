@@ -82,7 +82,9 @@ impl<'a> Presentation<'a> {
             }
             if spool.is_due() { reporter.suspend_progress(|| spool.print_pending()) } else { Ok(()) }
         };
-        evaluate_all(batches, &evaluator, prepare, consume, |error| errors.push(error))?;
+        let evaluated = evaluate_all(batches, &evaluator, prepare, consume, |error| errors.push(error));
+        summary.report_grouped_errors(reporter);
+        evaluated?;
         reporter.unread_files(&errors.into_iter().collect::<Vec<_>>());
         session.report_cluster_errors(world, reporter);
         reporter.finish_progress();

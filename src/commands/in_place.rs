@@ -80,9 +80,10 @@ impl<'a> Edits<'a> {
             document => Some(document),
         });
         let evaluator = session.evaluator(world);
-        if let Err(error) =
-            evaluate_all(chunks(documents), &evaluator, prepare, consume, |error| errors.push(error))
-        {
+        let evaluated =
+            evaluate_all(chunks(documents), &evaluator, prepare, consume, |error| errors.push(error));
+        summary.report_grouped_errors(reporter);
+        if let Err(error) = evaluated {
             reporter.error(Exit::Input, &error);
         }
         let has_input_errors = reporter.exit() == Exit::Input && !keep_going || !errors.is_empty();

@@ -17,6 +17,7 @@ mod exit;
 mod explain;
 mod formats;
 mod function;
+mod grouped;
 mod in_place;
 mod jp;
 mod kubectl;

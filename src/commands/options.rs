@@ -59,6 +59,8 @@ pub(super) struct RunOptions {
     pub(super) keep_going: bool,
     /// Whether notes and the summary are left out.
     pub(super) quiet: bool,
+    /// Whether each diagnostic is printed, not one for each group.
+    pub(super) verbose: bool,
     /// Whether each changed object is evaluated a second time.
     pub(super) check_idempotent: bool,
     /// The time that policies see; `None` for the start of the run.
@@ -167,7 +169,7 @@ impl RunOptions {
 
     /// Which diagnostics are printed, and which are errors.
     pub(super) fn verbosity(&self) -> Verbosity {
-        Verbosity { quiet: self.quiet, strict: self.strict.then_some("--strict") }
+        Verbosity { quiet: self.quiet, verbose: self.verbose, strict: self.strict.then_some("--strict") }
     }
 
     /// The namespace, unless it is empty: as with kubectl, that is none.

@@ -1,51 +1,182 @@
-//! Notes on loaded policies and exceptions.
+//! Notes on loaded policies and exceptions: in groups of one cause, or each if the run is verbose.
 
-use crate::policy::Policy;
-use crate::render::counted;
-use crate::source::{LoadedExceptions, LoadedPolicies, PolicyNote, not_evaluated};
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+
+use crate::policy::{Policy, Why};
+use crate::render::{counted, first_names};
+use crate::source::{
+    LoadedExceptions, LoadedPolicies, PolicyNote, Unsupported, UnsupportedCause, not_evaluated,
+};
 
 use super::exit::Exit;
 use super::reporter::{NoteKind, Reporter};
 
+/// How many policies of a group are named; the rest is counted.
+const NAMED_POLICIES: usize = 3;
+
+const EXCEPTION: &str = "PolicyException";
+const EXCEPTION_HINT: &str = " here (`--exceptions` takes those of kyverno.io)";
+
 /// Notes on the policies. Unsupported ones are reported as errors at once.
 pub(super) fn policy_notes(loaded: &LoadedPolicies, reporter: &mut Reporter) -> Vec<(NoteKind, String)> {
-    for message in loaded.unsupported() {
-        reporter.error(Exit::Evaluation, &message);
+    let unsupported = loaded.unsupported();
+    if reporter.is_verbose() {
+        unsupported.iter().for_each(|one| reporter.error(Exit::Evaluation, one));
+        return verbose_notes(loaded);
     }
-    let mut notes = Vec::new();
+    for text in grouped_unsupported(unsupported) {
+        reporter.error(Exit::Evaluation, text);
+    }
+    grouped_notes(loaded)
+}
+
+/// A line for each cause.
+fn grouped_unsupported(unsupported: Vec<Unsupported>) -> impl Iterator<Item = String> {
+    let mut groups: IndexMap<UnsupportedCause, Vec<Unsupported>> = IndexMap::new();
+    for one in unsupported {
+        groups.entry(one.cause.clone()).or_default().push(one);
+    }
+    groups.into_iter().map(|(cause, group)| {
+        if let [one] = &*group {
+            return one.to_string();
+        }
+        let number = group.len();
+        let names = named(group.iter().map(|one| (&*one.name, &*one.origin)));
+        match cause {
+            UnsupportedCause::Kind(kind) => {
+                format!("{number} {} are not evaluated by this version: {names}", plural(&kind))
+            }
+            UnsupportedCause::Part(why) => format!("not evaluated in {number} policies: {why}: {names}"),
+            UnsupportedCause::Refused(message) => format!("{message}: {names}"),
+        }
+    })
+}
+
+/// A note for each cause.
+fn grouped_notes(loaded: &LoadedPolicies) -> Vec<(NoteKind, String)> {
+    let mut notes: Vec<(NoteKind, String)> = ignored(loaded).into_iter().collect();
+    let (mut exceptions, mut repeated, mut replaced) = (Vec::new(), Vec::new(), Vec::new());
     for note in &loaded.notes {
-        notes.push(match note {
-            PolicyNote::Planned { .. } => continue,
-            PolicyNote::Other { origin, kind, name } => {
-                let is_exception = &**kind == "PolicyException";
-                let hint = if is_exception { " here (`--exceptions` takes those of kyverno.io)" } else { "" };
-                (NoteKind::Omission, format!("{origin}: {kind} {name} is not evaluated{hint}"))
-            }
-            PolicyNote::NoPolicies { documents, files } => {
-                let (documents, files) = (counted(*documents, "document"), counted(*files, "file"));
-                (NoteKind::Other, format!("{documents} in {files} beside the policies passed over"))
-            }
-            PolicyNote::Replaced { by, name } => {
-                (NoteKind::Other, format!("{by} stands in for the policy {name} of the cluster"))
+        match note {
+            PolicyNote::Other { origin, kind, name } if &**kind == EXCEPTION => {
+                exceptions.push((note, format!("{name} ({origin})")));
             }
             PolicyNote::Twice { origin, first, name } => {
-                let text = format!("{origin}: policy {name} is also defined in {first}; both are evaluated");
-                (NoteKind::Other, text)
+                repeated.push((note, format!("{name} ({first}, {origin})")));
             }
-        });
+            PolicyNote::Replaced { by, name } => replaced.push((note, format!("{name} ({by})"))),
+            PolicyNote::NoPolicies { .. } => notes.extend(text(note)),
+            PolicyNote::Planned { .. } | PolicyNote::Other { .. } => {}
+        }
     }
+    for (group, words) in [
+        (exceptions, format!("PolicyExceptions are not evaluated{EXCEPTION_HINT}")),
+        (repeated, "policies are defined more than once, each definition is evaluated".to_owned()),
+        (replaced, "policies of the cluster are replaced by others of their names".to_owned()),
+    ] {
+        let Some((note, _)) = group.first() else { continue };
+        let Some((kind, single)) = text(note) else { continue };
+        let number = group.len();
+        let names = group.into_iter().map(|(_, name)| name);
+        let grouped = format!("{number} {words}: {}", first_names(NAMED_POLICIES, names));
+        notes.push((kind, if number == 1 { single } else { grouped }));
+    }
+    let mut of_policies: IndexMap<&str, Vec<(String, &str)>> = IndexMap::new();
     for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
-        let name = policy.full_name();
-        for skipped in policy.meta().not_evaluated.iter().filter(|skipped| !skipped.why.changes_the_result())
+        for (text, name) in policy_texts(policy) {
+            of_policies.entry(text).or_default().push((name, origin));
+        }
+    }
+    notes.extend(of_policies.into_iter().map(|(text, group)| {
+        let text = match &*group {
+            [(name, origin)] => format!("{origin}: {name}: {text}"),
+            _ => format!("{text}: {}", named(group.iter().map(|(name, origin)| (&**name, *origin)))),
+        };
+        (NoteKind::Other, text)
+    }));
+    notes
+}
+
+/// One note on all rules and policies that mutate nothing.
+fn ignored(loaded: &LoadedPolicies) -> Option<(NoteKind, String)> {
+    let mut rules: BTreeMap<Why, usize> = BTreeMap::new();
+    for skipped in loaded.policies.iter().flat_map(|policy| &policy.meta().not_evaluated) {
+        if !skipped.why.changes_the_result() {
+            *rules.entry(skipped.why).or_default() += 1;
+        }
+    }
+    let mut policies: BTreeMap<&str, usize> = BTreeMap::new();
+    for note in &loaded.notes {
+        if let PolicyNote::Other { kind, .. } = note
+            && &**kind != EXCEPTION
         {
-            notes.push((NoteKind::Omission, not_evaluated(policy, origin, skipped)));
+            *policies.entry(kind).or_default() += 1;
         }
-        for note in &policy.meta().notes {
-            let rule = note.rule.as_ref().map_or_else(|| name.to_string(), |rule| format!("{name}/{rule}"));
-            notes.push((NoteKind::Other, format!("{origin}: {rule}: {}", note.text)));
-        }
+    }
+    let rules = rules.into_iter().map(|(why, number)| counted(number, &why.to_string()));
+    let policies = policies.into_iter().map(|(kind, number)| match number {
+        1 => format!("1 {kind}"),
+        _ => format!("{number} {}", plural(kind)),
+    });
+    let all: Vec<String> = rules.chain(policies).collect();
+    (!all.is_empty()).then(|| (NoteKind::Omission, format!("{} ignored", all.join(", "))))
+}
+
+/// A note for each policy, rule and document.
+fn verbose_notes(loaded: &LoadedPolicies) -> Vec<(NoteKind, String)> {
+    let mut notes: Vec<_> = loaded.notes.iter().filter_map(text).collect();
+    for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
+        let skipped = policy.meta().not_evaluated.iter();
+        let skipped = skipped.filter(|skipped| !skipped.why.changes_the_result());
+        let skipped = skipped.map(|skipped| not_evaluated(policy, origin, skipped).to_string());
+        notes.extend(skipped.map(|text| (NoteKind::Omission, text)));
+        let own = policy_texts(policy).map(|(text, name)| format!("{origin}: {name}: {text}"));
+        notes.extend(own.map(|text| (NoteKind::Other, text)));
     }
     notes
+}
+
+/// The notes of a policy itself, with its name or that of the rule.
+fn policy_texts(policy: &Policy) -> impl Iterator<Item = (&str, String)> {
+    let name = policy.full_name();
+    policy.meta().notes.iter().map(move |note| {
+        let name = note.rule.as_ref().map_or_else(|| name.to_string(), |rule| format!("{name}/{rule}"));
+        (&*note.text, name)
+    })
+}
+
+/// The text about a document that is not evaluated, or unusual; `None` for an unsupported kind.
+fn text(note: &PolicyNote) -> Option<(NoteKind, String)> {
+    Some(match note {
+        PolicyNote::Planned { .. } => return None,
+        PolicyNote::Other { origin, kind, name } => {
+            let hint = if &**kind == EXCEPTION { EXCEPTION_HINT } else { "" };
+            (NoteKind::Omission, format!("{origin}: {kind} {name} is not evaluated{hint}"))
+        }
+        PolicyNote::NoPolicies { documents, files } => {
+            let (documents, files) = (counted(*documents, "document"), counted(*files, "file"));
+            (NoteKind::Other, format!("{documents} in {files} beside the policies passed over"))
+        }
+        PolicyNote::Replaced { by, name } => {
+            (NoteKind::Other, format!("{by} stands in for the policy {name} of the cluster"))
+        }
+        PolicyNote::Twice { origin, first, name } => (
+            NoteKind::Other,
+            format!("{origin}: policy {name} is also defined in {first}; both are evaluated"),
+        ),
+    })
+}
+
+/// The first policies with their origins, and the number of the others.
+fn named<'a>(policies: impl ExactSizeIterator<Item = (&'a str, &'a str)>) -> String {
+    first_names(NAMED_POLICIES, policies.map(|(name, origin)| format!("{name} ({origin})")))
+}
+
+/// The plural of a kind: `MutatingPolicies`, `ImageCatalogs`.
+fn plural(kind: &str) -> String {
+    kind.strip_suffix('y').map_or_else(|| format!("{kind}s"), |stem| format!("{stem}ies"))
 }
 
 pub(super) fn exception_notes(

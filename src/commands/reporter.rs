@@ -18,6 +18,8 @@ use super::progress::{KindProgress, Progress};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Verbosity {
     pub(super) quiet: bool,
+    /// Whether each diagnostic is printed, not one for each group.
+    pub(super) verbose: bool,
     /// The name of the option that makes omissions errors, if it is set.
     pub(super) strict: Option<&'static str>,
 }
@@ -236,6 +238,11 @@ impl Reporter {
         std::mem::take(&mut self.notes)
     }
 
+    /// Whether each diagnostic is printed, not one for each group.
+    pub(super) const fn is_verbose(&self) -> bool {
+        self.verbosity.verbose
+    }
+
     /// Whether omissions are errors.
     pub(super) const fn is_strict(&self) -> bool {
         self.verbosity.strict.is_some()
@@ -291,7 +298,7 @@ mod tests {
 
     #[test]
     fn strictness_turns_omissions_into_errors() {
-        let mut reporter = Reporter::new(Verbosity { quiet: true, strict: Some("--strict") });
+        let mut reporter = Reporter::new(Verbosity { quiet: true, verbose: false, strict: Some("--strict") });
         reporter.note("unimportant");
         assert_eq!(reporter.exit(), Exit::Done);
         reporter.omission("left out");

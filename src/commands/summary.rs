@@ -1,10 +1,11 @@
 //! Counts and notes of a run, reported at its end.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 
 use crate::render::{
-    Width, counted, dry_run_line, dry_runs_line, error_lines, listed, missing_targets, refused_inputs,
-    shown_message, summary_table,
+    RuleError, Width, counted, dry_run_line, dry_runs_line, error_lines, listed, missing_targets,
+    refused_inputs, rule_errors, shown_message, summary_table,
 };
 use crate::report::{ObjectReport, Outcome, RunningKyverno, ServerDryRun, Totals};
 use crate::semantics::{DivergenceSet, Semantics};
@@ -14,6 +15,7 @@ use crate::yaml::{Edited, Fallback};
 
 use super::evaluate::{Evaluated, Evaluation, NotIdempotent};
 use super::exit::Exit;
+use super::grouped::{FirstObject, GroupedMessages};
 use super::missing_schemas::MissingSchemas;
 use super::order_notes::OrderNotes;
 use super::reporter::{Note, NoteKind, NoteSubject, Reporter};
@@ -46,6 +48,10 @@ pub(super) struct RunSummary {
     expanded: Vec<String>,
     /// Notes on single objects.
     object_notes: Vec<Note>,
+    /// The same in groups, unless the run is verbose.
+    second_runs: GroupedMessages,
+    /// Errors of rules in groups, unless the run is verbose.
+    errors: GroupedMessages,
     order_notes: OrderNotes,
     view_notes: ViewNotes,
     /// Namespaces whose labels a rule needed and no input has.
@@ -100,16 +106,31 @@ impl RunSummary {
         Self { tally: Totals { without_flags: true, ..Totals::default() }, ..Self::default() }
     }
 
-    /// Reports the errors of rules on the objects of a document.
-    pub(super) fn report_errors(&self, evaluated: &Evaluated, reporter: &mut Reporter) {
+    /// Reports the errors of rules on the objects of a document: each at once if the run is verbose, else in groups at
+    /// its end.
+    pub(super) fn report_errors(&mut self, evaluated: &Evaluated, reporter: &mut Reporter) {
         for object in evaluated.objects.iter().filter(|object| object.report.has_error()) {
-            reporter.error_lines(Exit::Evaluation, &error_lines(&object.report, &evaluated.origin(object)));
+            if reporter.is_verbose() {
+                let lines = error_lines(&object.report, &evaluated.origin(object));
+                reporter.error_lines(Exit::Evaluation, &lines);
+                continue;
+            }
+            for error in rule_errors(&object.report) {
+                self.errors.add(error, || first_object(evaluated, object));
+            }
+        }
+    }
+
+    /// Reports the errors of rules that were collected.
+    pub(super) fn report_grouped_errors(&mut self, reporter: &mut Reporter) {
+        for text in mem::take(&mut self.errors).texts() {
+            reporter.error(Exit::Evaluation, text);
         }
     }
 
     /// Counts the objects of a document, and reports failed rules in the exit code.
     pub(super) fn add(&mut self, evaluated: &Evaluated, reporter: &mut Reporter) {
-        self.count(evaluated);
+        self.count_objects(evaluated, reporter.is_verbose());
         for object in &evaluated.objects {
             if object.report.has_error() {
                 reporter.worsen(Exit::Evaluation);
@@ -121,8 +142,13 @@ impl RunSummary {
 
     /// Counts the objects of a document.
     pub(super) fn count(&mut self, evaluated: &Evaluated) {
+        self.count_objects(evaluated, true);
+    }
+
+    fn count_objects(&mut self, evaluated: &Evaluated, verbose: bool) {
         for object in &evaluated.objects {
-            self.add_object(evaluated, object);
+            self.add_object(object);
+            self.add_second_run(evaluated, object, verbose);
         }
         if evaluated.without_kind > 0 {
             self.without_kind += evaluated.without_kind;
@@ -130,7 +156,7 @@ impl RunSummary {
         }
     }
 
-    fn add_object(&mut self, evaluated: &Evaluated, object: &Evaluation) {
+    fn add_object(&mut self, object: &Evaluation) {
         let report = &object.report;
         self.tally.add(report, object.is_update);
         self.divergences.extend(report.divergences());
@@ -164,13 +190,26 @@ impl RunSummary {
                 _ => {}
             }
         }
+    }
+
+    /// Adds notes on what a second run would change: one for each object if the run is verbose, else groups.
+    fn add_second_run(&mut self, evaluated: &Evaluated, object: &Evaluation, verbose: bool) {
+        let report = &object.report;
         for rule in &object.second_run {
-            let text = shown_message(report, &second_run(rule, report));
+            let NotIdempotent { policy, rule: name, .. } = rule;
+            let message = shown_message(report, &second_run(rule, report));
+            if !verbose {
+                let (policy, rule) = (policy.clone(), name.clone());
+                let note = RuleError { policy, rule, message, trigger: None, hint: None };
+                self.second_runs.add(note, || first_object(evaluated, object));
+                continue;
+            }
             let subject = NoteSubject {
                 object: report.object.clone(),
                 origin: evaluated.origin(object),
                 input: evaluated.source.input,
             };
+            let text = format!("{policy}/{name}: {message}");
             self.object_notes.push(Note { kind: NoteKind::Omission, text, subject: Some(subject) });
         }
     }
@@ -252,6 +291,9 @@ impl RunSummary {
         }
         for note in &self.object_notes {
             reporter.add(note.clone());
+        }
+        for text in self.second_runs.texts() {
+            reporter.omission(text);
         }
         for text in self.view_notes.texts() {
             reporter.note(text);
@@ -453,14 +495,18 @@ impl RunSummary {
     }
 }
 
+fn first_object(evaluated: &Evaluated, object: &Evaluation) -> FirstObject {
+    let name = object.report.object.as_ref().map_or_else(String::new, ToString::to_string);
+    FirstObject { name, origin: evaluated.origin(object).to_string() }
+}
+
 fn second_run(found: &NotIdempotent, report: &ObjectReport) -> String {
-    let NotIdempotent { policy, rule, changes } = found;
-    match changes {
+    match &found.changes {
         Ok(changes) => {
             let paths: BTreeSet<String> = changes.iter().map(|change| path(change, report)).collect();
-            format!("{policy}/{rule}: a second run would change {}", listed(paths.into_iter()))
+            format!("a second run would change {}", listed(paths.into_iter()))
         }
-        Err(message) => format!("{policy}/{rule}: a second run would fail: {message}"),
+        Err(message) => format!("a second run would fail: {message}"),
     }
 }
 

@@ -227,7 +227,7 @@ impl MutatorBuilder {
             }
         }
         let loaded = loader.finish("policies").map_err(|refused| messages(&refused.errors))?;
-        let unsupported = loaded.unsupported();
+        let unsupported = messages(&loaded.unsupported());
         if unsupported.is_empty() { Ok(loaded.policies) } else { Err(unsupported) }
     }
 
@@ -310,7 +310,7 @@ impl Problems {
     }
 }
 
-fn messages(errors: &[SourceError]) -> Vec<String> {
+fn messages(errors: &[impl ToString]) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
 }
 

@@ -98,7 +98,7 @@ pub struct NotEvaluated {
 }
 
 /// Why a part of a policy is not evaluated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Why {
     /// A validate rule.

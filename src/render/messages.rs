@@ -4,33 +4,75 @@ use std::fmt::Write as _;
 
 use crate::report::{ObjectReport, Outcome, RuleReport};
 use crate::semantics::DivergenceSet;
+use crate::value::Text;
 
 use super::Origin;
 use super::diff::{dry_run_problem, object_name};
 use super::mask::mask_of;
 use super::printable::printable_line;
 
-/// A line for each rule that could not be evaluated on an object, with its hint.
-pub fn error_lines(report: &ObjectReport, origin: &Origin) -> String {
-    let mut out = String::new();
-    let name = object_name(report);
+/// A message about a rule on an object, redacted.
+#[derive(Clone, Debug)]
+pub struct RuleError {
+    /// The policy, with its namespace.
+    pub policy: Text,
+    /// The rule.
+    pub rule: Text,
+    /// The message. Further lines are indented, so that none looks like a message of its own.
+    pub message: String,
+    /// The object that triggered a rule with targets.
+    pub trigger: Option<String>,
+    /// What may help.
+    pub hint: Option<String>,
+}
+
+impl RuleError {
+    /// The text about one object: its name and origin, the rule, the message, the trigger and the hint.
+    pub fn on(&self, object: &str, origin: &str) -> String {
+        let rule = printable_line(&format!("{origin}: {object}: {}/{}", self.policy, self.rule));
+        self.text(&rule)
+    }
+
+    /// The text about several objects, described by `objects`.
+    pub fn with_objects(&self, objects: &str) -> String {
+        self.text(&printable_line(&format!("{}/{} {objects}", self.policy, self.rule)))
+    }
+
+    fn text(&self, head: &str) -> String {
+        let mut out = format!("{head}: {}", self.message);
+        if let Some(trigger) = &self.trigger {
+            let _ = write!(out, "\n  triggered by {trigger}");
+        }
+        if let Some(hint) = &self.hint {
+            let _ = write!(out, "\n  hint: {hint}");
+        }
+        out
+    }
+}
+
+/// The rules that could not be evaluated on an object.
+pub fn rule_errors(report: &ObjectReport) -> Vec<RuleError> {
     let mut masked = None;
+    let mut errors = Vec::new();
     for (policy, rule) in report.rules() {
         let Outcome::Error(error) = &rule.outcome else { continue };
         let masked = masked.get_or_insert_with(|| mask_of(report, &report.before, &report.after));
-        let trigger = rule.trigger.as_ref();
-        let rule = printable_line(&format!("{origin}: {name}: {}/{}", policy.policy, rule.rule));
-        // Further lines are indented, so that none looks like a message of its own.
-        let message = masked.message(&error.message).replace('\n', "\n  ");
-        let _ = writeln!(out, "error: {rule}: {message}");
-        if let Some(trigger) = trigger {
-            let _ = writeln!(out, "  triggered by {}", printable_line(&trigger.to_string()));
-        }
-        if let Some(hint) = &error.hint {
-            let _ = writeln!(out, "  hint: {}", masked.message(hint).replace('\n', "\n  "));
-        }
+        let indented = |text: &str| masked.message(text).replace('\n', "\n  ");
+        errors.push(RuleError {
+            policy: policy.policy.clone(),
+            rule: rule.rule.clone(),
+            message: indented(&error.message),
+            trigger: rule.trigger.as_ref().map(|trigger| printable_line(&trigger.to_string())),
+            hint: error.hint.as_ref().map(|hint| indented(hint)),
+        });
     }
-    out
+    errors
+}
+
+/// A line for each rule that could not be evaluated on an object, with its hint.
+pub fn error_lines(report: &ObjectReport, origin: &Origin) -> String {
+    let (name, origin) = (object_name(report), origin.to_string());
+    rule_errors(report).iter().map(|error| format!("error: {}\n", error.on(&name, &origin))).collect()
 }
 
 /// The targets of a rule that were not found.

@@ -29,12 +29,14 @@ pub use formats::{
 pub use json::{impact_json, object_json, tally_json};
 pub use junit::suites_junit;
 pub use mask::{Masked, mask_beside};
-pub use messages::{divergence_notes, dry_run_line, error_lines, missing_targets, shown_message};
+pub use messages::{
+    RuleError, divergence_notes, dry_run_line, error_lines, missing_targets, rule_errors, shown_message,
+};
 pub use patch::json_patch;
 pub use printable::{printable, printable_line};
 pub use suite::{SuiteView, suite_difference, suite_totals, suites_json, suites_markdown, suites_text};
 pub use summary::{Width, dry_runs_line, markdown, refused_inputs, summary_table};
-pub use words::{and_more, counted, listed};
+pub use words::{and_more, counted, first_names, listed, thousands};
 
 /// The origin of an object: a file and a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

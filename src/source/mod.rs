@@ -32,7 +32,7 @@ pub use exceptions::{ExceptionLoader, LoadedExceptions};
 pub use form::Head;
 pub use kustomize::{Kustomize, kustomize};
 pub use manifests::{Content, InputDocument, Manifests};
-pub use not_evaluated::not_evaluated;
+pub use not_evaluated::{Unsupported, UnsupportedCause, not_evaluated};
 pub use old_objects::OldObjects;
 pub use paths::{Location, Walk, expand, relative_to_current_folder};
 pub use policies::{LoadedPolicies, PolicyLoader, PolicyNote, Refused};

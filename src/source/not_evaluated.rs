@@ -1,36 +1,82 @@
 //! Policies and rules that were loaded and are not evaluated.
 
-use crate::policy::{NotEvaluated, Policy};
+use std::fmt;
+
+use crate::policy::{NotEvaluated, Policy, Why};
+use crate::value::Text;
 
 use super::{LoadedPolicies, PolicyNote};
 
-impl LoadedPolicies {
-    /// Errors about policies whose result is missing in part or whole: unsupported kinds and rules, and policies that a
-    /// cluster refuses.
-    pub fn unsupported(&self) -> Vec<String> {
-        let kinds = self.notes.iter().filter_map(|note| match note {
-            PolicyNote::Planned { origin, kind, name } => {
-                Some(format!("{origin}: {kind} {name}: this kind is not evaluated by this version"))
+/// A policy whose result is missing in part or whole.
+#[derive(Clone, Debug)]
+pub struct Unsupported {
+    /// The file and line.
+    pub origin: String,
+    /// The policy, or `POLICY/RULE` for a rule.
+    pub name: String,
+    /// Why.
+    pub cause: UnsupportedCause,
+}
+
+/// Why the result of a policy is missing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum UnsupportedCause {
+    /// Policies of this kind are not evaluated.
+    Kind(Text),
+    /// A rule, or a part of the policy, is not evaluated.
+    Part(Why),
+    /// A cluster refuses the policy, with this message.
+    Refused(String),
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { origin, name, cause } = self;
+        match cause {
+            UnsupportedCause::Kind(kind) => {
+                write!(f, "{origin}: {kind} {name}: this kind is not evaluated by this version")
             }
-            _ => None,
-        });
-        let mut errors: Vec<String> = kinds.collect();
-        for (policy, origin) in self.policies.iter().zip(&self.origins) {
-            let spoiling =
-                policy.meta().not_evaluated.iter().filter(|skipped| skipped.why.changes_the_result());
-            errors.extend(spoiling.map(|skipped| not_evaluated(policy, origin, skipped)));
-            errors.extend(policy.meta().refused.iter().map(|error| {
-                let difference = error.divergence.map_or_else(String::new, |number| format!(" ({number})"));
-                format!("{origin}: {}: {error}{difference}", policy.full_name())
-            }));
+            UnsupportedCause::Part(why) => write!(f, "{origin}: {name}: not evaluated: {why}"),
+            UnsupportedCause::Refused(message) => write!(f, "{origin}: {name}: {message}"),
         }
-        errors
     }
 }
 
-/// The message about a rule, or a whole policy, that is not evaluated.
-pub fn not_evaluated(policy: &Policy, origin: &str, skipped: &NotEvaluated) -> String {
-    let name = policy.full_name();
+impl LoadedPolicies {
+    /// The policies whose result is missing in part or whole: unsupported kinds and rules, and policies that a cluster
+    /// refuses.
+    pub fn unsupported(&self) -> Vec<Unsupported> {
+        let kinds = self.notes.iter().filter_map(|note| match note {
+            PolicyNote::Planned { origin, kind, name } => Some(Unsupported {
+                origin: origin.clone(),
+                name: name.clone(),
+                cause: UnsupportedCause::Kind(kind.clone()),
+            }),
+            _ => None,
+        });
+        let mut found: Vec<Unsupported> = kinds.collect();
+        for (policy, origin) in self.policies.iter().zip(&self.origins) {
+            let parts = policy.meta().not_evaluated.iter().filter(|skipped| skipped.why.changes_the_result());
+            found.extend(parts.map(|skipped| not_evaluated(policy, origin, skipped)));
+            found.extend(policy.meta().refused.iter().map(|error| {
+                let difference = error.divergence.map_or_else(String::new, |number| format!(" ({number})"));
+                Unsupported {
+                    origin: origin.clone(),
+                    name: policy.full_name().to_string(),
+                    cause: UnsupportedCause::Refused(format!("{error}{difference}")),
+                }
+            }));
+        }
+        found
+    }
+}
+
+/// A rule, or a whole policy, that is not evaluated.
+pub fn not_evaluated(policy: &Policy, origin: &str, skipped: &NotEvaluated) -> Unsupported {
     let rule = skipped.rule.as_ref().map_or_else(String::new, |rule| format!("/{rule}"));
-    format!("{origin}: {name}{rule}: not evaluated: {}", skipped.why)
+    Unsupported {
+        origin: origin.to_owned(),
+        name: format!("{}{rule}", policy.full_name()),
+        cause: UnsupportedCause::Part(skipped.why),
+    }
 }

@@ -441,7 +441,7 @@ fn strict_fails_for_skipped_documents() {
     };
     assert_eq!(run("label.yaml", "map.yaml").0, Some(0));
     for (policy, file, named) in [
-        ("both.yaml", "map.yaml", "label/check: not evaluated: validate rule"),
+        ("both.yaml", "map.yaml", "1 validate rule ignored"),
         ("label.yaml", "service.yaml", "1 rule selected no object: label/add"),
         ("label.yaml", "map.yaml,odd.yaml", "1 document without apiVersion or kind"),
     ] {

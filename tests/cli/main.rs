@@ -1,6 +1,7 @@
 //! The command line.
 
 mod commands;
+mod diagnostics;
 mod diff;
 mod explain;
 mod folder;

@@ -530,6 +530,7 @@ fn options(
         strict: arguments.strict || parameters.strict,
         check_idempotent: arguments.check_idempotent,
         quiet: arguments.quiet,
+        verbose: true,
         input_names: InputNames::PLUGIN,
         ..RunOptions::default()
     })

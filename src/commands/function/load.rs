@@ -50,7 +50,7 @@ impl Function {
         let config = FunctionConfig::from_value(input.config.value)
             .map_err(|errors| errors.into_iter().map(FunctionError::Config).collect::<Vec<_>>())?;
         let strict = config.strict.then_some("strict");
-        reporter.set_verbosity(Verbosity { quiet: config.quiet, strict });
+        reporter.set_verbosity(Verbosity { quiet: config.quiet, verbose: true, strict });
         let limits = limits(&config.limits, &mut errors);
         let (input_limits, evaluation_limits) = argument_values::limits(&limits);
         let options = RunOptions {
@@ -87,7 +87,8 @@ impl Function {
         let generated = GeneratedObjects::load(&config.manifests, input.config.value, input_limits);
         let generated = collect(generated, &mut errors);
         if errors.is_empty() {
-            errors.extend(policies.unsupported().into_iter().map(FunctionError::Unsupported));
+            let unsupported = policies.unsupported().into_iter();
+            errors.extend(unsupported.map(|one| FunctionError::Unsupported(one.to_string())));
         }
         if !errors.is_empty() {
             return Err(errors);

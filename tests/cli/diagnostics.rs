@@ -1,0 +1,172 @@
+//! Diagnostics on standard error in groups, so that they do not grow with objects and policies.
+
+use std::fmt::Write as _;
+
+use crate::commands::{LABEL, MAP};
+use crate::folder::{Folder, RunOutput};
+
+/// A rule that fails on every Secret, with the same message or one with the name of the object.
+fn failing(text: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: failing}}
+spec:
+  rules:
+  - name: fail
+    match: {{any: [{{resources: {{kinds: [Secret]}}}}]}}
+    mutate: {{patchStrategicMerge: {{metadata: {{labels: {{a: \"{text}\"}}}}}}}}
+"
+    )
+}
+
+const SAME_MESSAGE: &str = "{{ request.object.data.nothing }}";
+const OWN_MESSAGE: &str = "{{ time_parse('2006-01-02', request.object.metadata.name) }}";
+
+/// Secrets with names that begin with `s`.
+fn secrets(number: usize) -> String {
+    let mut text = String::new();
+    for index in 0..number {
+        let _ = writeln!(
+            text,
+            "---\napiVersion: v1\nkind: Secret\nmetadata: {{name: s{index}, namespace: shop}}"
+        );
+    }
+    text
+}
+
+/// A policy with rules of these types, none of which mutates.
+fn ignored(name: &str, types: &[&str]) -> String {
+    let head = format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  rules:\n"
+    );
+    let rule = |(index, body): (usize, &&str)| {
+        format!(
+            "  - name: r{index}\n    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}\n    {body}\n"
+        )
+    };
+    head + &types.iter().enumerate().map(rule).collect::<String>()
+}
+
+const VALIDATE: &str = "validate: {message: no, pattern: {metadata: {name: '?*'}}}";
+const GENERATE: &str = "generate: {apiVersion: v1, kind: ConfigMap, name: x, namespace: y, data: {}}";
+
+fn planned(name: &str) -> String {
+    format!("apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {{name: {name}}}\n")
+}
+
+fn lines<'a>(run: &'a RunOutput, part: &str) -> Vec<&'a str> {
+    run.stderr.lines().filter(|line| line.contains(part)).collect()
+}
+
+#[test]
+fn rules_that_are_not_for_mutation_are_one_line() {
+    let validating = "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: cel}\n";
+    let folder = Folder::new(&[
+        ("p/label.yaml", LABEL),
+        ("p/a.yaml", &ignored("a", &[VALIDATE, GENERATE])),
+        ("p/b.yaml", &ignored("b", &[VALIDATE])),
+        ("p/cel.yaml", validating),
+        ("map.yaml", MAP),
+    ]);
+    let run = folder.run(&["diff", "-p", "p", "-f", "map.yaml"]);
+    assert_eq!(
+        lines(&run, "note: "),
+        ["note: 2 validate rules, 1 generate rule, 1 ValidatingPolicy ignored"],
+        "{}",
+        run.stderr
+    );
+    let run = folder.run(&["diff", "-p", "p", "-f", "map.yaml", "--verbose"]);
+    assert_eq!(
+        lines(&run, "note: "),
+        [
+            "note: p/cel.yaml:1: ValidatingPolicy cel is not evaluated",
+            "note: p/a.yaml:1: a/r0: not evaluated: validate rule",
+            "note: p/a.yaml:1: a/r1: not evaluated: generate rule",
+            "note: p/b.yaml:1: b/r0: not evaluated: validate rule",
+        ],
+        "{}",
+        run.stderr
+    );
+    let run = folder.run(&["diff", "-p", "p", "-f", "map.yaml", "--strict"]);
+    assert_eq!((run.code, lines(&run, "ignored (--strict)").len()), (Some(3), 1), "{}", run.stderr);
+    folder.run(&["diff", "-p", "p", "-f", "map.yaml", "-v", "-q"]).is(2, "", &["cannot be used with"]);
+}
+
+#[test]
+fn policies_of_an_unsupported_kind_are_one_line() {
+    let names: Vec<String> = (0..5).map(|index| format!("p/m{index}.yaml")).collect();
+    let texts: Vec<String> = (0..5).map(|index| planned(&format!("m{index}"))).collect();
+    let mut files: Vec<(&str, &str)> =
+        names.iter().map(|name| &**name).zip(texts.iter().map(|text| &**text)).collect();
+    files.extend([("p/label.yaml", LABEL), ("map.yaml", MAP)]);
+    let folder = Folder::new(&files);
+    let run = folder.run(&["diff", "-p", "p", "-f", "map.yaml"]);
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    let group = "error: 5 MutatingPolicies are not evaluated by this version: m0 (p/m0.yaml:1), m1 (p/m1.yaml:1), \
+                 m2 (p/m2.yaml:1) and 2 more";
+    assert_eq!(lines(&run, "error: "), [group]);
+    let run = folder.run(&["diff", "-p", "p", "-f", "map.yaml", "-v"]);
+    assert_eq!((run.code, lines(&run, "error: ").len()), (Some(3), 5), "{}", run.stderr);
+}
+
+#[test]
+fn errors_of_a_rule_with_one_cause_are_one_line() {
+    let folder = Folder::new(&[("failing.yaml", &failing(SAME_MESSAGE)), ("in.yaml", &secrets(1200))]);
+    let run = folder.run(&["diff", "-p", "failing.yaml", "-f", "in.yaml"]);
+    let errors = lines(&run, "error: ");
+    assert_eq!((run.code, errors.len()), (Some(3), 1), "{}", run.stderr);
+    assert!(
+        errors[0].starts_with(
+            "error: failing/fail × 1,200, first: Secret/shop/s0 (in.yaml:2): variable substitution failed"
+        ),
+        "{errors:?}"
+    );
+    let run = folder.run(&["diff", "-p", "failing.yaml", "-f", "in.yaml", "--verbose"]);
+    let errors = lines(&run, "error: ");
+    assert_eq!((run.code, errors.len()), (Some(3), 1200));
+    assert!(errors[1199].starts_with("error: in.yaml:4798: Secret/shop/s1199: failing/fail: "), "{errors:?}");
+}
+
+#[test]
+fn errors_of_a_rule_with_many_causes_are_bounded() {
+    let folder = Folder::new(&[
+        ("failing.yaml", &failing(OWN_MESSAGE)),
+        ("few.yaml", &secrets(3)),
+        ("in.yaml", &secrets(50)),
+    ]);
+    let run = folder.run(&["diff", "-p", "failing.yaml", "-f", "few.yaml"]);
+    assert_eq!(lines(&run, "error: few.yaml:").len(), 3, "{}", run.stderr);
+    for more in [&["diff"][..], &["mutate", "-i"]] {
+        let run = folder.run(&[more, &["-p", "failing.yaml", "-f", "in.yaml"]].concat());
+        let errors = lines(&run, "failing/fail");
+        assert_eq!((run.code, errors.len()), (Some(3), 4), "{}", run.stderr);
+        assert!(errors[2].starts_with("error: in.yaml:10: Secret/shop/s2: failing/fail: "), "{errors:?}");
+        assert_eq!(
+            errors[3],
+            "error: failing/fail × 47 with other messages, first: Secret/shop/s3 (in.yaml:14), all with --verbose"
+        );
+    }
+}
+
+#[test]
+fn notes_on_second_runs_are_one_line() {
+    let growing = failing("{{ request.object.metadata.labels.a || '' }}x").replace("failing", "growing");
+    let folder = Folder::new(&[("growing.yaml", &growing), ("in.yaml", &secrets(30))]);
+    let run = |more: &[&str]| {
+        let arguments = ["mutate", "-p", "growing.yaml", "-f", "in.yaml", "--check-idempotent"];
+        folder.run(&[&arguments, more].concat())
+    };
+    let grouped =
+        "growing/fail × 30, first: Secret/shop/s0 (in.yaml:2): a second run would change metadata.labels.a";
+    let first = run(&[]);
+    assert_eq!(lines(&first, "a second run"), [format!("note: {grouped}")]);
+    assert_eq!(lines(&run(&["--strict"]), "a second run"), [format!("error: {grouped} (--strict)")]);
+    let verbose = run(&["--verbose"]);
+    let notes = lines(&verbose, "a second run");
+    assert_eq!(notes.len(), 30);
+    assert_eq!(
+        notes[0],
+        "note: in.yaml:2: Secret/shop/s0: growing/fail: a second run would change metadata.labels.a"
+    );
+}
