@@ -170,3 +170,30 @@ fn notes_on_second_runs_are_one_line() {
         "note: in.yaml:2: Secret/shop/s0: growing/fail: a second run would change metadata.labels.a"
     );
 }
+
+#[test]
+fn lines_do_not_grow_with_objects() {
+    let folder = Folder::new(&[
+        ("p/same.yaml", &failing(SAME_MESSAGE)),
+        ("p/own.yaml", &failing(OWN_MESSAGE).replace("failing", "own")),
+        (
+            "p/growing.yaml",
+            &failing("{{ request.object.metadata.labels.a || '' }}x").replace("failing", "growing"),
+        ),
+        ("p/other.yaml", &ignored("other", &[VALIDATE; 30])),
+        ("few.yaml", &secrets(20)),
+        ("many.yaml", &secrets(2000)),
+    ]);
+    for command in ["diff", "mutate"] {
+        let run = |file| folder.run(&[command, "-p", "p", "-f", file, "--check-idempotent"]);
+        let (few, many) = (run("few.yaml"), run("many.yaml"));
+        assert_eq!((few.code, many.code), (Some(3), Some(3)));
+        assert_eq!(
+            few.stderr.lines().count(),
+            many.stderr.lines().count(),
+            "{}\n{}",
+            few.stderr,
+            many.stderr
+        );
+    }
+}
