@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::policy::Policy;
-use crate::report::PolicyReport;
-use crate::value::{Change, ChangeKind, PathSet, Pointer, Segment, Step, Value, are_aligned, changes};
+use crate::policy::{Policy, RulePaths};
+use crate::report::{Outcome, PolicyReport, SkipReason};
+use crate::value::{Change, ChangeKind, Map, PathSet, Pointer, Segment, Step, Value, are_aligned, changes};
 
 use super::evaluation::{Evaluation, PolicyRun};
 use super::family;
@@ -14,6 +14,7 @@ pub(super) struct Ran<'a> {
     pub(super) number: usize,
     pub(super) policy: &'a Policy,
     pub(super) parts: Cow<'a, [usize]>,
+    pub(super) report: &'a PolicyReport,
     /// The object before it, and after it.
     pub(super) before: &'a Value,
     pub(super) after: &'a Value,
@@ -47,7 +48,7 @@ impl Rerun {
             Ending::Differences(differences) => {
                 let after = ran.last().map_or(&evaluation.placed.object, |policy| policy.after);
                 let run = || evaluation.aside(|| run_all(evaluation, ran, object)).1;
-                apply(differences, after).unwrap_or_else(run)
+                apply(differences.iter(), after).unwrap_or_else(run)
             }
         }
     }
@@ -58,7 +59,7 @@ pub(super) fn rerun(
     evaluation: &Evaluation<'_>,
     ran: &[Ran<'_>],
     object: &Value,
-    differences: &Differences,
+    differences: Differences,
 ) -> Rerun {
     let rerun = || rerun_concerned(evaluation, ran, differences);
     evaluation.aside(rerun).unwrap_or_else(|| {
@@ -68,29 +69,32 @@ pub(super) fn rerun(
 }
 
 /// `None` if differences below a list cannot be followed, because its elements came, went or moved.
-fn rerun_concerned(evaluation: &Evaluation<'_>, ran: &[Ran<'_>], differences: &Differences) -> Option<Rerun> {
+fn rerun_concerned(
+    evaluation: &Evaluation<'_>,
+    ran: &[Ran<'_>],
+    mut differences: Differences,
+) -> Option<Rerun> {
     // These may read anything.
     let concerns_all = !evaluation.engine.settings.exceptions.all().is_empty();
-    let mut differences = Cow::Borrowed(differences);
     let mut effects = Vec::with_capacity(ran.len());
     for policy in ran {
-        if !concerns_all && !differences.concern(policy) {
+        if !concerns_all && (!differences.concern(policy) || differences.are_overwritten(policy)) {
             effects.push(Effect::Same);
             continue;
         }
         let is_concerning = |one: &Difference| concerns_all || policy.touches(&one.change.pointer);
-        let (concerning, others): (Vec<_>, Vec<_>) =
-            differences.found.iter().cloned().partition(is_concerning);
-        let before = apply(&concerning, policy.before)?;
+        let concerning: Vec<bool> = differences.found.iter().map(is_concerning).collect();
+        let found = differences.found.iter().zip(&concerning);
+        let before = apply(found.filter(|(_, is)| **is).map(|(one, _)| one), policy.before)?;
         let (report, after) = run(evaluation, policy, before.clone());
         effects.push(Effect::Rerun(report));
         if !policy.before.same_storage(policy.after) || !after.same_storage(&before) {
-            let differences = differences.to_mut();
-            differences.found = others;
+            let mut concerning = concerning.into_iter();
+            differences.found.retain(|_| !concerning.next().unwrap_or_default());
             differences.add(policy.after, changes(policy.after, &after));
         }
     }
-    Some(Rerun { effects, ending: Ending::Differences(differences.into_owned().found) })
+    Some(Rerun { effects, ending: Ending::Differences(differences.found) })
 }
 
 fn run_all(evaluation: &Evaluation<'_>, ran: &[Ran<'_>], object: &Value) -> (Vec<Effect>, Value) {
@@ -111,10 +115,13 @@ fn run(evaluation: &Evaluation<'_>, policy: &Ran<'_>, before: Value) -> (Option<
 }
 
 impl Ran<'_> {
+    fn rules(&self) -> impl Iterator<Item = &RulePaths> {
+        self.parts.iter().filter_map(|part| self.policy.paths(*part))
+    }
+
     /// What its rules may read and write.
     fn paths(&self) -> impl Iterator<Item = &PathSet> {
-        let rules = self.parts.iter().filter_map(|part| self.policy.paths(*part));
-        rules.flat_map(|rule| [&rule.reads, &rule.writes])
+        self.rules().flat_map(|rule| [&rule.reads, &rule.writes])
     }
 
     fn touches(&self, field: &Pointer) -> bool {
@@ -139,25 +146,8 @@ struct Difference {
 
 impl Differences {
     pub(super) fn between(base: &Value, other: &Value) -> Self {
-        Self::new(base, changes(base, other))
-    }
-
-    /// Those of the object before changes, of which `base` is the object after them.
-    pub(super) fn undoing(changes: Vec<Change>, base: &Value) -> Self {
-        let undone = changes.into_iter().rev().map(|Change { pointer, kind }| {
-            let kind = match kind {
-                ChangeKind::Add(value) => ChangeKind::Remove(value),
-                ChangeKind::Remove(value) => ChangeKind::Add(value),
-                ChangeKind::Replace { before, after } => ChangeKind::Replace { before: after, after: before },
-            };
-            Change { pointer, kind }
-        });
-        Self::new(base, undone.collect())
-    }
-
-    fn new(base: &Value, changes: Vec<Change>) -> Self {
         let mut differences = Self::default();
-        differences.add(base, changes);
+        differences.add(base, changes(base, other));
         differences
     }
 
@@ -167,58 +157,154 @@ impl Differences {
                 Segment::Key(key) => Step::Key(key.clone()),
                 Segment::Index(_) => Step::Elements,
             };
-            self.paths.insert(&Vec::from_iter(change.pointer.segments().iter().map(step)));
+            let path = Vec::from_iter(change.pointer.segments().iter().map(step));
+            let insert = if is_empty_map(&change) { PathSet::insert_node } else { PathSet::insert };
+            insert(&mut self.paths, &path);
             self.found.push(Difference { change, base: base.clone() });
         }
     }
 
-    /// Their paths, with everything below them.
-    pub(super) const fn paths(&self) -> &PathSet {
-        &self.paths
-    }
-
     /// Whether a policy may read or write one of them.
-    fn concern(&self, policy: &Ran<'_>) -> bool {
+    pub(super) fn concern(&self, policy: &Ran<'_>) -> bool {
         policy.paths().any(|paths| paths.intersects(&self.paths))
     }
+
+    /// Whether a policy does the same with them, because what it reads is equal, and it sets what it writes to other values.
+    /// Those are no differences after it.
+    fn are_overwritten(&mut self, policy: &Ran<'_>) -> bool {
+        if policy.rules().any(|rule| rule.reads.intersects(&self.paths)) {
+            return false;
+        }
+        let mut applied = policy.report.rules.iter().filter(|rule| !is_skipped(&rule.outcome));
+        match (applied.next().map(|rule| &rule.outcome), applied.next()) {
+            (None, _) => return true,
+            (Some(Outcome::Patched { .. }), None) => {}
+            // A rule that changes nothing may have found what it writes.
+            _ => return false,
+        }
+        let is_written = |one: &Difference| {
+            let Change { pointer, .. } = &one.change;
+            let writes: fn(&PathSet, &Pointer) -> bool =
+                if one.is_empty_map() { PathSet::contains } else { PathSet::overlaps };
+            policy.rules().any(|rule| writes(&rule.writes, pointer))
+        };
+        let written: Vec<bool> = self.found.iter().map(is_written).collect();
+        let mut pairs = self.found.iter().zip(&written);
+        if !pairs.all(|(one, is_written)| !is_written || one.is_overwritten(policy)) {
+            return false;
+        }
+        let mut written = written.into_iter();
+        self.found.retain(|_| !written.next().unwrap_or_default());
+        true
+    }
+}
+
+/// Whether a rule does not apply, whatever the values are that it would write.
+const fn is_skipped(outcome: &Outcome) -> bool {
+    use SkipReason::{Anchor, NotSelected, Preconditions};
+    matches!(outcome, Outcome::Skipped(NotSelected(_) | Preconditions { .. } | Anchor { .. }))
+}
+
+impl Difference {
+    /// Whether an empty map came or went: then no more differs than whether it exists.
+    fn is_empty_map(&self) -> bool {
+        is_empty_map(&self.change)
+    }
+
+    /// Whether a policy sets the field to a value that it has in neither state.
+    fn is_overwritten(&self, policy: &Ran<'_>) -> bool {
+        let Change { pointer, kind } = &self.change;
+        let Some(after) = policy.after.pointed(pointer).filter(|value| is_scalar(value)) else {
+            return false;
+        };
+        let other = match kind {
+            ChangeKind::Add(value) | ChangeKind::Replace { after: value, .. } => Some(value),
+            ChangeKind::Remove(_) => None,
+        };
+        policy.before.pointed(pointer) != Some(after)
+            && other != Some(after)
+            && [policy.before, policy.after]
+                .iter()
+                .all(|object| matches!(pointer_in(object, self), Some(Cow::Borrowed(_))))
+    }
+}
+
+fn is_empty_map(change: &Change) -> bool {
+    let is_member = matches!(change.pointer.segments().last(), Some(Segment::Key(_)));
+    is_member
+        && match &change.kind {
+            ChangeKind::Add(value) | ChangeKind::Remove(value) => {
+                value.as_object().is_some_and(Map::is_empty)
+            }
+            ChangeKind::Replace { .. } => false,
+        }
+}
+
+const fn is_scalar(value: &Value) -> bool {
+    !matches!(value, Value::Array(_) | Value::Object(_))
 }
 
 /// The other state that belongs to a state of the run.
-fn apply(differences: &[Difference], object: &Value) -> Option<Value> {
-    if !differences.iter().all(|one| has_same_lists(&one.change, &one.base, object)) {
-        return None;
+fn apply<'d>(differences: impl Iterator<Item = &'d Difference>, object: &Value) -> Option<Value> {
+    let mut other = object.clone();
+    for one in differences {
+        let pointer = pointer_in(object, one)?;
+        // Where policies wrote into an empty map, it is in both states.
+        let is_filled = || {
+            let members = other.pointed(&pointer).map(Value::as_object);
+            members.is_some_and(|members| members.is_none_or(|members| !members.is_empty()))
+        };
+        if !one.is_empty_map() || !is_filled() {
+            apply_change(&one.change.kind, &pointer, &mut other)?;
+        }
     }
-    let mut object = object.clone();
-    differences.iter().try_for_each(|one| apply_change(&one.change, &mut object))?;
-    Some(object)
+    Some(other)
 }
 
-/// Whether the lists above a node have the same elements in two objects.
-fn has_same_lists(change: &Change, one: &Value, other: &Value) -> bool {
-    let mut nodes = [one, other];
-    for segment in change.pointer.segments() {
+/// Where a difference is in another state of the run: elements with a name keep it. `None` if elements of a list above
+/// came, went or moved that have none.
+fn pointer_in<'d>(object: &Value, difference: &'d Difference) -> Option<Cow<'d, Pointer>> {
+    let pointer = &difference.change.pointer;
+    let mut moved: Option<Vec<Segment>> = None;
+    let mut nodes = [&difference.base, object];
+    for (depth, segment) in pointer.segments().iter().enumerate() {
         if nodes[0].same_storage(nodes[1]) {
-            return true;
+            break;
         }
-        if let [Value::Array(one), Value::Array(other)] = nodes
-            && !are_aligned(one, other)
-            && one != other
+        let mut other = segment.clone();
+        if let ([Value::Array(one), Value::Array(list)], Segment::Index(index)) = (nodes, segment)
+            && !are_aligned(one, list)
+            && one != list
         {
-            return false;
+            let is_element = depth + 1 == pointer.segments().len();
+            let place = if is_element { None } else { place_by_name(one.get(*index)?, one, list) }?;
+            moved.get_or_insert_with(|| pointer.segments().to_vec())[depth] = Segment::Index(place);
+            other = Segment::Index(place);
         }
-        let [one, other] = nodes.map(|node| match segment {
+        let below = [(nodes[0], segment), (nodes[1], &other)].map(|(node, segment)| match segment {
             Segment::Key(key) => node.get(key),
-            Segment::Index(index) => node.as_array().and_then(|elements| elements.get(*index)),
+            Segment::Index(index) => node.at(*index),
         });
-        let (Some(one), Some(other)) = (one, other) else { return one.is_none() && other.is_none() };
-        nodes = [one, other];
+        match below {
+            [Some(one), Some(other)] => nodes = [one, other],
+            [None, None] => break,
+            _ => return None,
+        }
     }
-    true
+    Some(moved.map_or(Cow::Borrowed(pointer), |segments| Cow::Owned(segments.into_iter().collect())))
 }
 
-fn apply_change(change: &Change, object: &mut Value) -> Option<()> {
-    let Some((last, parents)) = change.pointer.segments().split_last() else {
-        *object = match &change.kind {
+/// The index of the element of another list that alone has the name which this one alone has in its own.
+fn place_by_name(element: &Value, own: &[Value], other: &[Value]) -> Option<usize> {
+    let name = element.get("name").filter(|name| name.as_str().is_some())?;
+    let is_named = |element: &Value| element.get("name") == Some(name);
+    let is_only = |list: &[Value]| list.iter().filter(|element| is_named(element)).count() == 1;
+    (is_only(own) && is_only(other)).then(|| other.iter().position(is_named))?
+}
+
+fn apply_change(kind: &ChangeKind, pointer: &Pointer, object: &mut Value) -> Option<()> {
+    let Some((last, parents)) = pointer.segments().split_last() else {
+        *object = match kind {
             ChangeKind::Add(value) | ChangeKind::Replace { after: value, .. } => value.clone(),
             ChangeKind::Remove(_) => return None,
         };
@@ -228,7 +314,7 @@ fn apply_change(change: &Change, object: &mut Value) -> Option<()> {
         Segment::Key(key) => node.as_object_mut()?.get_mut(key),
         Segment::Index(index) => node.as_array_mut()?.get_mut(*index),
     })?;
-    match (last, &change.kind) {
+    match (last, kind) {
         (Segment::Key(key), ChangeKind::Add(value) | ChangeKind::Replace { after: value, .. }) => {
             parent.as_object_mut()?.insert(key.clone(), value.clone());
         }

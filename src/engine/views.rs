@@ -1,6 +1,5 @@
 //! Where the admitted view and the object as written lead to different results.
 
-use crate::policy::{Policy, RulePaths};
 use crate::report::{Outcome, PolicyReport, RuleReport, SkipReason, ViewDifference, ViewReport};
 use crate::value::{Change, ChangeKind, PathSet, Pointer, Segment, Step, Value, changes};
 
@@ -58,9 +57,6 @@ struct Default {
     admitted: Option<Value>,
 }
 
-/// The rules of a policy that ran and may read or write a default: their reports in the admitted view, and the defaults.
-type ConcernedRules<'a> = Vec<(&'a RuleReport, Vec<&'a Default>)>;
-
 fn differences(
     evaluation: &Evaluation<'_>,
     (reports, steps): (&[(usize, PolicyReport)], &[PolicyStep]),
@@ -70,28 +66,30 @@ fn differences(
     if reports.is_empty() {
         return None;
     }
-    let mut defaults = Vec::new();
     let admitted = &evaluation.placed.object;
-    let found = changes(written, admitted);
-    found.iter().cloned().for_each(|change| add_defaults(change, &mut defaults));
-    let of_written = Differences::undoing(found, admitted);
-    let (mut policies, mut rules) = (Vec::new(), Vec::new());
+    let of_written = Differences::between(admitted, written);
+    let mut policies = Vec::with_capacity(reports.len());
     for (number, report) in reports {
         let (policy, parts) = evaluation.policies.at(*number)?;
-        rules.push(concerned_rules(policy, &parts, report, (&defaults, of_written.paths())));
         let (before, after) = states(evaluation, steps, *number);
-        policies.push(Ran { number: *number, policy, parts, before, after });
+        policies.push(Ran { number: *number, policy, parts, report, before, after });
     }
-    if rules.iter().all(Vec::is_empty) {
+    if !policies.iter().any(|policy| of_written.concern(policy)) {
         return None;
     }
-    let on_written = rerun(evaluation, &policies, written, &of_written);
+    let on_written = rerun(evaluation, &policies, written, of_written);
     let effects = &on_written.effects;
     let mut differing = Vec::new();
-    for (index, (rules, effect)) in rules.iter().zip(effects).enumerate() {
-        let rules = rules.iter().filter(|(rule, _)| !is_same(effect, rule));
-        differing.extend(rules.map(|(rule, fields)| (index, *rule, fields)));
+    for (index, (policy, effect)) in policies.iter().zip(effects).enumerate() {
+        let rules = policy.report.rules.iter().filter(|rule| did_run(rule) && !is_same(effect, rule));
+        differing.extend(rules.map(|rule| (index, rule)));
     }
+    let defaults = if differing.is_empty() { Vec::new() } else { defaults(written, admitted) };
+    let with_fields = |(index, rule): (usize, _)| {
+        let fields = fields(&policies[index], rule, &defaults);
+        (!fields.is_empty()).then_some((index, rule, fields))
+    };
+    let differing: Vec<_> = differing.into_iter().filter_map(with_fields).collect();
     let has_same_failure = |((_, report), effect): (&(usize, PolicyReport), &Effect)| match effect {
         Effect::Same => true,
         Effect::Rerun(other) => report.has_error() == other.as_ref().is_some_and(PolicyReport::has_error),
@@ -105,7 +103,7 @@ fn differences(
     }
     let mut found = Vec::new();
     for (index, rule, fields) in differing {
-        let deciding = deciding(evaluation, &policies[..=index], rule, fields);
+        let deciding = deciding(evaluation, &policies[..=index], rule, &fields);
         found.extend(deciding.into_iter().map(|field| ViewDifference {
             policy: reports[index].1.policy.clone(),
             rule: rule.rule.clone(),
@@ -142,7 +140,7 @@ fn deciding<'a>(
         let admitted = &evaluation.placed.object;
         let object = field.undone(admitted);
         let differences = Differences::between(admitted, &object);
-        let Rerun { effects, .. } = rerun(evaluation, policies, &object, &differences);
+        let Rerun { effects, .. } = rerun(evaluation, policies, &object, differences);
         effects.last().is_some_and(|effect| !is_same(effect, rule))
     };
     let mut deciding: Vec<&Default> = fields.iter().take(MAX_TRIED_FIELDS).filter(matters).copied().collect();
@@ -153,30 +151,20 @@ fn deciding<'a>(
     deciding
 }
 
-/// The rules of a policy that ran and may read or write a default.
-fn concerned_rules<'a>(
-    policy: &Policy,
-    parts: &[usize],
-    report: &'a PolicyReport,
-    (defaults, fields): (&'a [Default], &PathSet),
-) -> ConcernedRules<'a> {
-    let is_concerned = |paths: &RulePaths| paths.reads.intersects(fields) || paths.writes.intersects(fields);
-    if !parts.iter().filter_map(|part| policy.paths(*part)).any(is_concerned) {
-        return Vec::new();
-    }
-    let names = policy.rules();
-    let rules = report.rules.iter().filter(|rule| did_run(rule));
-    rules
-        .filter_map(|rule| {
-            let part = names.iter().position(|summary| *summary.name == rule.rule)?;
-            let paths = policy.paths(part)?;
-            let mut sets = vec![&paths.reads, &paths.writes];
-            sets.retain(|set| set.intersects(fields));
-            let touches = |default: &&Default| sets.iter().any(|set| set.overlaps(&default.field));
-            let fields: Vec<&Default> = defaults.iter().filter(touches).collect();
-            (!fields.is_empty()).then_some((rule, fields))
-        })
-        .collect()
+/// The values that the API server sets, changes or removes.
+fn defaults(written: &Value, admitted: &Value) -> Vec<Default> {
+    let mut defaults = Vec::new();
+    changes(written, admitted).into_iter().for_each(|change| add_defaults(change, &mut defaults));
+    defaults
+}
+
+/// The defaults that a rule of a policy may read or write.
+fn fields<'a>(policy: &Ran<'_>, rule: &RuleReport, defaults: &'a [Default]) -> Vec<&'a Default> {
+    let part = policy.policy.rules().iter().position(|summary| *summary.name == rule.rule);
+    let Some(paths) = part.and_then(|part| policy.policy.paths(part)) else { return Vec::new() };
+    let touches =
+        |default: &&Default| paths.reads.overlaps(&default.field) || paths.writes.overlaps(&default.field);
+    defaults.iter().filter(touches).collect()
 }
 
 /// Whether a rule does the same in another run of its policy.
