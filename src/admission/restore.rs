@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::value::{Map, Value, aligned};
+use crate::value::{Map, Value, aligned, are_aligned};
 
 use super::fields::field_mut;
 use super::token_volume;
@@ -90,6 +90,8 @@ fn rewritten_members(
     for (key, is) in new {
         let was = members.and_then(|members| members.get(key));
         let value = match old.get(key) {
+            // As it is written.
+            Some(old) if old.same_storage(is) => continue,
             Some(old) => rewrite(was, old, is),
             None => Some(is.clone()),
         };
@@ -114,6 +116,9 @@ fn rewritten_elements(written: Option<&Value>, old: &[Value], new: &[Value]) -> 
 
 /// The index of the old element for each element of a new list, moved ones included.
 fn origins(old: &[Value], new: &[Value]) -> Vec<Option<usize>> {
+    if are_aligned(old, new) {
+        return (0..old.len()).map(Some).collect();
+    }
     let mut origins = aligned(old, new);
     let used: BTreeSet<usize> = origins.iter().copied().flatten().collect();
     let mut free: Vec<usize> = (0..old.len()).filter(|index| !used.contains(index)).collect();
