@@ -118,7 +118,21 @@ impl Admission {
     ///
     /// Kinds without a table, and objects that the API server cannot decode.
     pub fn view(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, NotAdmitted> {
-        let mut view = self.decoded(object, kind)?;
+        self.view_beside(object, kind, None)
+    }
+
+    /// The same of an object that shares much with the view of another one, `known`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Admission::view`].
+    pub fn view_beside(
+        &self,
+        object: &Value,
+        kind: &GroupVersionKind,
+        known: Option<&Value>,
+    ) -> Result<Value, NotAdmitted> {
+        let mut view = self.decoded_beside(object, kind, known)?;
         plugins::apply(kind, &mut view, self.service_account_token);
         Ok(view)
     }
@@ -129,9 +143,18 @@ impl Admission {
     ///
     /// As for [`Admission::view`].
     pub fn decoded(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, NotAdmitted> {
+        self.decoded_beside(object, kind, None)
+    }
+
+    fn decoded_beside(
+        &self,
+        object: &Value,
+        kind: &GroupVersionKind,
+        known: Option<&Value>,
+    ) -> Result<Value, NotAdmitted> {
         if let Some(id) = TypeId::of_kind(kind) {
-            let mut decoded = normalize::normalize(id, object)?;
-            setters::apply(id, &mut decoded);
+            let mut decoded = normalize::normalize(id, object, known)?;
+            setters::apply(id, &mut decoded, known);
             return Ok(decoded);
         }
         let mut decoded = object.clone();

@@ -15,13 +15,13 @@ pub(super) struct Fault {
 /// A value that differs from the written one; `None` if it does not.
 type Normalized = Result<Option<Value>, Fault>;
 
-/// The object as JSON has it after it was decoded.
+/// The object as JSON has it after it was decoded. What it shares with `known`, which was decoded, is not looked at.
 ///
 /// # Errors
 ///
 /// Values of other types than those of their fields.
-pub(super) fn normalize(id: TypeId, object: &Value) -> Result<Value, NotAdmitted> {
-    match named(id, object) {
+pub(super) fn normalize(id: TypeId, object: &Value, known: Option<&Value>) -> Result<Value, NotAdmitted> {
+    match named(id, object, known) {
         Ok(changed) => Ok(changed.unwrap_or_else(|| object.clone())),
         Err(mut fault) => {
             fault.path.reverse();
@@ -37,37 +37,41 @@ pub(super) fn normalize(id: TypeId, object: &Value) -> Result<Value, NotAdmitted
     }
 }
 
-fn named(id: TypeId, value: &Value) -> Normalized {
+fn named(id: TypeId, value: &Value, known: Option<&Value>) -> Normalized {
     match &id.get().shape {
-        Shape::Collection(kind) => of_kind(kind, value),
+        Shape::Collection(kind) => of_kind(kind, value, known),
         Shape::Struct(shape) => match value {
-            Value::Object(members) => fields(shape, members),
+            Value::Object(members) => fields(shape, members, known),
             other => Err(Fault::of_type(other, "struct")),
         },
     }
 }
 
 /// A value that is not `null`.
-fn of_kind(kind: &Kind, value: &Value) -> Normalized {
+fn of_kind(kind: &Kind, value: &Value, known: Option<&Value>) -> Normalized {
+    if known.is_some_and(|known| value.same_storage(known)) {
+        return Ok(None);
+    }
     match kind {
         Kind::Scalar(scalar) => of_scalar(*scalar, value),
-        Kind::Named(id) => named(*id, value),
-        Kind::Pointer(kind) => of_kind(kind, value),
+        Kind::Named(id) => named(*id, value, known),
+        Kind::Pointer(kind) => of_kind(kind, value, known),
         Kind::List(kind) => match value {
-            Value::Array(items) => list(kind, items),
+            Value::Array(items) => list(kind, items, known),
             other => Err(Fault::of_type(other, "list")),
         },
         Kind::Map(kind) => match value {
-            Value::Object(members) => map(kind, members),
+            Value::Object(members) => map(kind, members, known),
             other => Err(Fault::of_type(other, "map")),
         },
     }
 }
 
-fn list(kind: &Kind, items: &[Value]) -> Normalized {
+fn list(kind: &Kind, items: &[Value], known: Option<&Value>) -> Normalized {
     let mut changed: Option<Vec<Value>> = None;
     for (index, item) in items.iter().enumerate() {
-        let item = element(kind, item).map_err(|fault| fault.below(Segment::Index(index)))?;
+        let known = known.and_then(|known| known.at(index));
+        let item = element(kind, item, known).map_err(|fault| fault.below(Segment::Index(index)))?;
         if let Some(item) = item {
             changed.get_or_insert_with(|| items.to_vec())[index] = item;
         }
@@ -75,10 +79,11 @@ fn list(kind: &Kind, items: &[Value]) -> Normalized {
     Ok(changed.map(Value::array))
 }
 
-fn map(kind: &Kind, members: &Map) -> Normalized {
+fn map(kind: &Kind, members: &Map, known: Option<&Value>) -> Normalized {
     let mut changed: Option<Map> = None;
     for (key, member) in members {
-        let member = element(kind, member).map_err(|fault| fault.below(Segment::Key(key.clone())))?;
+        let known = known.and_then(|known| known.get(key));
+        let member = element(kind, member, known).map_err(|fault| fault.below(Segment::Key(key.clone())))?;
         if let Some(member) = member {
             changed.get_or_insert_with(|| members.clone()).insert(key.clone(), member);
         }
@@ -87,11 +92,11 @@ fn map(kind: &Kind, members: &Map) -> Normalized {
 }
 
 /// An element of a list or map: `null` is an empty value there.
-fn element(kind: &Kind, value: &Value) -> Normalized {
+fn element(kind: &Kind, value: &Value, known: Option<&Value>) -> Normalized {
     if value.is_null() {
         Ok(Some(kind.empty()).filter(|empty| !empty.is_null()))
     } else {
-        of_kind(kind, value)
+        of_kind(kind, value, known)
     }
 }
 
@@ -102,15 +107,18 @@ enum Member {
     Drop,
 }
 
-fn fields(shape: &Struct, members: &Map) -> Normalized {
+fn fields(shape: &Struct, members: &Map, known: Option<&Value>) -> Normalized {
+    let known = known.and_then(Value::as_object);
     let mut missing = shape.required;
     let mut changed: Option<Map> = None;
     for (index, (key, value)) in members.iter().enumerate() {
         let field = shape.find(key);
         let member = match field {
             None => Member::Drop,
-            Some(place) => field_value(&shape.fields[place], value)
-                .map_err(|fault| fault.below(Segment::Key(key.clone())))?,
+            Some(place) => {
+                field_value(&shape.fields[place], value, known.and_then(|known| known.get_near(key, index)))
+                    .map_err(|fault| fault.below(Segment::Key(key.clone())))?
+            }
         };
         if let (Some(place), Member::Keep | Member::Replace(_)) = (field, &member) {
             missing &= !(1 << place);
@@ -146,7 +154,7 @@ fn first(members: &Map, count: usize, more: u32) -> Map {
     kept
 }
 
-fn field_value(field: &Field, value: &Value) -> Result<Member, Fault> {
+fn field_value(field: &Field, value: &Value, known: Option<&Value>) -> Result<Member, Fault> {
     if value.is_null() {
         return Ok(if field.empty.as_ref().is_some_and(Value::is_null) {
             Member::Keep
@@ -154,7 +162,7 @@ fn field_value(field: &Field, value: &Value) -> Result<Member, Fault> {
             Member::Drop
         });
     }
-    let changed = of_kind(&field.kind, value)?;
+    let changed = of_kind(&field.kind, value, known)?;
     if field.empty.is_none() && is_empty(&field.kind, changed.as_ref().unwrap_or(value)) {
         return Ok(Member::Drop);
     }
@@ -203,13 +211,13 @@ fn of_scalar(scalar: Scalar, value: &Value) -> Normalized {
         Scalar::SchemaOrList => match value {
             Value::Object(_) => schema(value),
             Value::Array(items) if !items.is_empty() => {
-                schema_type().map_or(Ok(None), |id| list(&Kind::Named(id), items))
+                schema_type().map_or(Ok(None), |id| list(&Kind::Named(id), items, None))
             }
             _ => Ok(Some(Value::Null)),
         },
         Scalar::SchemaOrStrings => match value {
             Value::Object(_) => schema(value),
-            Value::Array(items) if !items.is_empty() => list(&Kind::Scalar(Scalar::String), items),
+            Value::Array(items) if !items.is_empty() => list(&Kind::Scalar(Scalar::String), items, None),
             _ => Ok(Some(Value::Null)),
         },
     }
@@ -220,7 +228,7 @@ fn schema_type() -> Option<TypeId> {
 }
 
 fn schema(value: &Value) -> Normalized {
-    schema_type().map_or(Ok(None), |id| named(id, value))
+    schema_type().map_or(Ok(None), |id| named(id, value, None))
 }
 
 /// kubectl and other clients send a number without a fraction as an integer, however it is written.

@@ -80,7 +80,7 @@ impl Placed {
                     placed = with_namespace(object, &self.namespace);
                     &placed
                 };
-                admission.view(object, kind).ok()
+                admission.view_beside(object, kind, Some(&self.object)).ok()
             };
             return restore(original, &self.object, &evaluated, admit);
         }
