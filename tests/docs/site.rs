@@ -25,3 +25,20 @@ fn the_summary_names_each_page_once() {
     let pages: BTreeSet<&PathBuf> = pages.iter().filter(|page| !page.ends_with("SUMMARY.md")).collect();
     assert_eq!(unique, pages);
 }
+
+/// The figures that pages show are those of the published run.
+#[test]
+fn figures_of_the_benchmark_are_those_of_its_last_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+    let (table, page, readme) =
+        (read("docs/benchmark/table.md"), read("docs/benchmark/README.md"), read("README.md"));
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).collect();
+    assert!(rows.len() > 10, "{rows:?}");
+    assert!(rows.iter().all(|row| table.lines().any(|line| line == *row)), "the page differs from table.md");
+    let row = rows.iter().find(|row| row.contains("kyv : Kyverno CLI, wall")).unwrap();
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    let sentence =
+        format!("1,000 objects and 30 policies in {}, where the Kyverno CLI takes {}", cells[2], cells[3]);
+    assert!(readme.contains(&sentence), "the README does not say: {sentence}");
+}
