@@ -8,7 +8,7 @@ use granit_parser::{ErrorKind as ParserErrorKind, Event, Parser, ScalarStyle, St
 use super::block;
 use super::event::{EventReceiver, Kind, NodeStyle, ReadError, Scalar, Style};
 use super::event_log::EventLog;
-use super::tabs::with_spaces;
+use super::tabs::{after_tab, with_spaces};
 use super::{ErrorKind, Limit, Limits};
 
 /// The text of one YAML document.
@@ -126,6 +126,11 @@ impl YamlText<'_> {
         let end = self.text.trim_end().len();
         let offset = offset.min(end);
         let mut tab = None;
+        let offset = match kind {
+            // The parser says where the scalar starts.
+            ParserErrorKind::TabInPlainScalar => after_tab(self.text, offset).unwrap_or(offset),
+            _ => offset,
+        };
         let error = match kind {
             ParserErrorKind::InvalidQuotedScalarIndent if offset == end => {
                 ErrorKind::syntax("unclosed quote")
@@ -133,6 +138,9 @@ impl YamlText<'_> {
             ParserErrorKind::TabInIndentation | ParserErrorKind::TabInBlockIndentation => {
                 tab = Some(matches!(kind, ParserErrorKind::TabInIndentation));
                 ErrorKind::syntax("a tab is in the indentation, where only spaces may be")
+            }
+            ParserErrorKind::TabInPlainScalar => {
+                ErrorKind::syntax("a tab stands where only blanks may indent")
             }
             ParserErrorKind::UnknownAnchor => unknown_anchor(&self.text[offset..]),
             ParserErrorKind::RecursionLimitExceeded => {

@@ -27,6 +27,24 @@ pub(super) fn with_spaces(text: &str, offset: usize, quoted: bool) -> Option<Str
     changed.then_some(out)
 }
 
+/// The offset of the first text behind a tab that indents a line after the start of a plain scalar. A tab may be in the
+/// lines of the scalar behind the indentation that they need.
+pub(super) fn after_tab(text: &str, scalar: usize) -> Option<usize> {
+    let line_start = text.get(..scalar)?.rfind('\n').map_or(0, |index| index + 1);
+    let key = text.get(line_start..scalar)?.trim_start_matches([' ', '-']);
+    let indent = scalar - line_start - key.len();
+    let mut start = line_start;
+    for line in text.get(line_start..)?.split_inclusive('\n') {
+        let lead = line.len() - line.trim_start_matches([' ', '\t']).len();
+        let tab = line.get(..lead)?.find('\t').filter(|tab| *tab <= indent && start > scalar);
+        if tab.is_some() && !line.trim().is_empty() {
+            return Some(start + lead);
+        }
+        start += line.len();
+    }
+    None
+}
+
 /// The ends of lines after which the next line is inside brackets.
 const OPENING: [char; 3] = ['[', '{', ','];
 
@@ -39,6 +57,24 @@ mod tests {
         let text = "a: [\n\t1,\n\t{b: 2},\n\n\t# c\n\t3\n\t]\nb: |\n\tx\n";
         let spaced = with_spaces(text, 6, false).unwrap();
         assert_eq!(spaced, "a: [\n 1,\n {b: 2},\n\n # c\n 3\n ]\nb: |\n\tx\n");
+    }
+
+    #[test]
+    fn tabs_after_a_plain_scalar_are_found() {
+        for (text, scalar, behind) in [
+            ("a: x\n\tb: 1\n", "x", "b"),
+            ("a:\n  b: x\n\tc: 1\n", "x", "c"),
+            ("- x\n\t- y\n", "x", "- y"),
+            ("a: x\n\t\n\n  y\n \t\n\tb: 1\n", "x", "b"),
+            ("a:\n- b: x\n   \ty\n\tc: 1\n", "x", "c"),
+        ] {
+            let found = after_tab(text, text.find(scalar).unwrap());
+            assert_eq!(found, text.find(behind), "{text:?}");
+            let error = crate::yaml::parse_value(text).unwrap_err();
+            let line = text[..found.unwrap()].matches('\n').count() + 1;
+            assert!(error.to_string().contains(&format!("{line}:")), "{error}");
+        }
+        assert_eq!(after_tab("a: x\nb: 1\n", 3), None);
     }
 
     #[test]
