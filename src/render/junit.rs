@@ -58,7 +58,9 @@ fn case(row: &SuiteRow, view: &SuiteView, out: &mut String) {
         return;
     }
     let reason = match row.verdict {
-        Verdict::Dropped | Verdict::NotEvaluated => format!("{}: {}", row.verdict.word(), row.reason),
+        Verdict::Dropped | Verdict::NotEvaluated | Verdict::Unsupported => {
+            format!("{}: {}", row.verdict.word(), row.reason)
+        }
         Verdict::Pass | Verdict::Fail | Verdict::Skip => row.reason.clone(),
     };
     if !view.fails(row) {

@@ -34,7 +34,9 @@ pub use messages::{
 };
 pub use patch::json_patch;
 pub use printable::{printable, printable_line};
-pub use suite::{SuiteView, suite_difference, suite_totals, suites_json, suites_markdown, suites_text};
+pub use suite::{
+    SuiteView, suite_difference, suite_totals, suites_json, suites_markdown, suites_text, unsupported_rows,
+};
 pub use summary::{Width, dry_runs_line, markdown, refused_inputs, summary_table};
 pub use words::{and_more, counted, first_names, listed, thousands};
 

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use indexmap::IndexMap;
+
 use crate::report::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, UnloadedSuite, Verdict};
 use crate::value::Value;
 
@@ -12,7 +14,10 @@ use super::patch::identity;
 use super::printable::printable_line;
 use super::table::{Table, diff_details};
 use super::to_yaml;
-use super::words::counted;
+use super::words::{counted, first_names};
+
+/// How many rows that are not evaluated are named for each reason; the rest is counted.
+const NAMED_ROWS: usize = 3;
 
 /// Options of the output of test suites.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +37,7 @@ impl SuiteView {
     pub const fn fails(&self, row: &SuiteRow) -> bool {
         match row.verdict {
             Verdict::Fail => true,
-            Verdict::Dropped | Verdict::NotEvaluated => self.strict,
+            Verdict::Dropped | Verdict::NotEvaluated | Verdict::Unsupported => self.strict,
             Verdict::Pass | Verdict::Skip => false,
         }
     }
@@ -226,6 +231,23 @@ pub fn suites_markdown(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view:
 
 fn escaped(cell: &str) -> String {
     cell.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;")
+}
+
+/// Lines on the rows of suites that need a mutation which is not evaluated: one for each reason.
+pub fn unsupported_rows(suites: &[SuiteReport]) -> Vec<String> {
+    let mut by_reason: IndexMap<&str, Vec<String>> = IndexMap::new();
+    for suite in suites {
+        for row in suite.rows.iter().filter(|row| row.verdict == Verdict::Unsupported) {
+            let rule = if row.rule.is_empty() { String::new() } else { format!("/{}", row.rule) };
+            let name = format!("{}{rule} on {} ({})", row.policy, resource(row), suite.file);
+            by_reason.entry(&row.reason).or_default().push(printable_line(&name));
+        }
+    }
+    let lines = by_reason.into_iter().map(|(reason, rows)| {
+        let number = counted(rows.len(), "expectation");
+        format!("{number} not evaluated: {reason}: {}", first_names(NAMED_ROWS, rows.into_iter()))
+    });
+    lines.collect()
 }
 
 #[cfg(test)]

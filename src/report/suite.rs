@@ -66,8 +66,10 @@ pub enum Verdict {
     Skip,
     /// The file with expected objects lacks the object: Kyverno omits such rows.
     Dropped,
-    /// It needs something that this version does not evaluate.
+    /// It is about a rule that does not mutate.
     NotEvaluated,
+    /// It needs a mutation that this version does not evaluate.
+    Unsupported,
 }
 
 impl Verdict {
@@ -78,7 +80,7 @@ impl Verdict {
             Self::Fail => "fail",
             Self::Skip => "skip",
             Self::Dropped => "dropped",
-            Self::NotEvaluated => "not evaluated",
+            Self::NotEvaluated | Self::Unsupported => "not evaluated",
         }
     }
 }
@@ -127,7 +129,7 @@ impl SuiteCounts {
                     Verdict::Fail => &mut counts.failed,
                     Verdict::Skip => &mut counts.skipped,
                     Verdict::Dropped => &mut counts.dropped,
-                    Verdict::NotEvaluated => &mut counts.not_evaluated,
+                    Verdict::NotEvaluated | Verdict::Unsupported => &mut counts.not_evaluated,
                 } += 1;
             }
         }

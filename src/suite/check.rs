@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::{LAST_APPLIED, World};
-use crate::policy::{Operation, Policy, RuleSummary};
+use crate::policy::{Operation, Policy, RuleSummary, Why};
 use crate::report::{Difference, ObjectReport, Outcome, RuleReport, Subject, SuiteRow, Verdict};
 use crate::resources::KindScope;
 use crate::secrets::Secrets;
@@ -48,7 +48,7 @@ pub struct Evaluation<'a> {
     /// The policies that ran, in their order.
     pub policies: &'a [Policy],
     /// The policies that did not run, with the reason.
-    pub skipped: &'a BTreeMap<Text, String>,
+    pub skipped: &'a BTreeMap<Text, (Verdict, String)>,
     /// The runs, one for each operation.
     pub runs: &'a [SuiteRun],
     /// The expected objects.
@@ -109,7 +109,7 @@ impl Checker<'_> {
     fn run(&self) -> Result<&SuiteRun, (Verdict, String)> {
         let not_found = |what: &str| (Verdict::Fail, format!("Not found: {what}"));
         if let Some(why) = self.evaluation.skipped.get(self.expectation.policy_name()) {
-            return Err((Verdict::NotEvaluated, why.clone()));
+            return Err(why.clone());
         }
         let runnable: Vec<Runnable> = self.policies().map(|policy| self.runnable(policy)).collect();
         if runnable.is_empty() {
@@ -117,7 +117,7 @@ impl Checker<'_> {
         }
         if !runnable.iter().any(|runnable| matches!(runnable, Runnable::Yes)) {
             let why = runnable.into_iter().rev().find_map(|runnable| match runnable {
-                Runnable::No(why) => Some((Verdict::NotEvaluated, why)),
+                Runnable::No(verdict, why) => Some((verdict, why)),
                 _ => None,
             });
             return Err(why.unwrap_or_else(|| not_found("the policy has no such rule")));
@@ -169,19 +169,20 @@ impl Checker<'_> {
     /// Whether a policy has rules that the expectation is about, and that run.
     fn runnable(&self, policy: &Policy) -> Runnable {
         let skipped = &policy.meta().not_evaluated;
-        if let Some(whole) = skipped.iter().find(|skipped| skipped.rule.is_none()) {
-            return Runnable::No(whole.why.to_string());
-        }
         let could = |rule: &str| self.expectation.could_be_about(rule);
         let about = |rule: &&RuleSummary<'_>| could(rule.name) || could(rule.source);
         let rules = policy.rules();
+        if let Some(whole) = skipped.iter().find(|skipped| skipped.rule.is_none()) {
+            let mutates = rules.iter().any(|rule| about(&rule));
+            return Runnable::of(whole.why, mutates);
+        }
         if rules.iter().filter(about).any(|rule| rule.not_evaluated.is_none()) {
             return Runnable::Yes;
         }
         let why = rules.iter().filter(about).find_map(|rule| rule.not_evaluated);
         let others = || skipped.iter().find(|skipped| skipped.rule.as_deref().is_some_and(could));
         why.or_else(|| others().map(|skipped| skipped.why))
-            .map_or(Runnable::Nothing, |why| Runnable::No(why.to_string()))
+            .map_or(Runnable::Nothing, |why| Runnable::of(why, true))
     }
 
     /// Why the result may be incomplete: a rule of the policy, or of a policy before it, was not evaluated.
@@ -322,7 +323,7 @@ impl Checker<'_> {
                 }
                 Comparison::Missing => Some((Verdict::Dropped, missing)),
                 Comparison::Differs(difference) => Some(match self.incomplete() {
-                    Some(why) => (Verdict::NotEvaluated, why),
+                    Some(why) => (Verdict::Unsupported, why),
                     None => {
                         row.difference = Some(difference);
                         (Verdict::Fail, "Resource diff".to_owned())
@@ -447,9 +448,17 @@ fn remove_mark(object: &mut Value) {
 /// Whether the rules that an expectation is about run.
 enum Runnable {
     Yes,
-    No(String),
+    No(Verdict, String),
     /// There are none.
     Nothing,
+}
+
+impl Runnable {
+    /// The reason why rules do not run, of which some mutate or none.
+    fn of(why: Why, mutates: bool) -> Self {
+        let is_missing = mutates && why.changes_the_result();
+        Self::No(if is_missing { Verdict::Unsupported } else { Verdict::NotEvaluated }, why.to_string())
+    }
 }
 
 /// An object compared with the expected ones.

@@ -175,6 +175,15 @@ fn every_expectation_gives_its_rows() {
             0,
             &["check/check map not evaluated: validate rule", "cel/ map not evaluated: ValidatingPolicy"],
         ),
+        (
+            "unsupported",
+            3,
+            &[
+                "later/ map not evaluated: MutatingPolicy",
+                "guarded/add map not evaluated: CEL matchConditions",
+                "guarded/check map not evaluated: CEL matchConditions",
+            ],
+        ),
     ];
     for (name, code, expected) in table {
         let ended = kyv(&suites(), &[name, "-o", "json", "-q"]);
@@ -190,6 +199,18 @@ fn discarded_or_unevaluated_rows_fail_only_when_strict() {
         assert_eq!(kyv(&suites(), &[name, "--strict"]).code, Some(1), "{name}");
     }
     assert_eq!(kyv(&suites(), &["passing", "excluded", "--strict"]).code, Some(0));
+}
+
+#[test]
+fn mutations_that_are_not_evaluated_are_errors() {
+    let ended = kyv(&suites(), &["unsupported"]);
+    let errors =
+        "error: 1 expectation not evaluated: MutatingPolicy: later on map (unsupported/kyverno-test.yaml)
+error: 1 expectation not evaluated: CEL matchConditions: guarded/add on map (unsupported/kyverno-test.yaml)
+";
+    assert_eq!((ended.code, &*ended.stderr), (Some(3), errors));
+    // What is not as expected does not hide it.
+    assert_eq!(kyv(&suites(), &["unsupported", "difference"]).code, Some(3));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::engine::{LookupError, Values, World as _};
 use crate::jmespath::{Expression, FixedClock, Runtime, SeededRandom};
 use crate::pattern::nearest;
 use crate::policy::{DocumentKind, Policy, PolicyExceptions, UserInfo, kind_of};
+use crate::report::Verdict;
 use crate::resources::KindScope;
 use crate::semantics::{Dialect, DivergenceTracker};
 use crate::source::{
@@ -25,7 +26,7 @@ pub(super) struct Loaded {
     pub(super) suite: Suite,
     pub(super) policies: Vec<Policy>,
     /// Policies that do not run, with the reason.
-    pub(super) skipped: BTreeMap<Text, String>,
+    pub(super) skipped: BTreeMap<Text, (Verdict, String)>,
     pub(super) exceptions: PolicyExceptions,
     pub(super) objects: Vec<Value>,
     /// Objects that only rules with targets may change.
@@ -132,7 +133,7 @@ impl Loader<'_> {
         self.collect(read).unwrap_or_default()
     }
 
-    fn policies(&mut self, names: &[Text]) -> (Vec<Policy>, BTreeMap<Text, String>) {
+    fn policies(&mut self, names: &[Text]) -> (Vec<Policy>, BTreeMap<Text, (Verdict, String)>) {
         let mut loader = PolicyLoader::new(self.dialect, self.limits);
         let mut skipped = BTreeMap::new();
         let mut classic = false;
@@ -148,10 +149,11 @@ impl Loader<'_> {
                             classic = true;
                             loader.node(&document, &at, &value);
                         }
-                        DocumentKind::Planned(kind) | DocumentKind::OtherPolicy(kind) => {
-                            if let Some(title) = title.filter(|_| runs_rules(&kind)) {
-                                skipped.insert(title.clone(), kind.to_string());
-                            }
+                        DocumentKind::Planned(kind) => {
+                            skip(title, &kind, Verdict::Unsupported, &mut skipped);
+                        }
+                        DocumentKind::OtherPolicy(kind) => {
+                            skip(title, &kind, Verdict::NotEvaluated, &mut skipped);
                         }
                         _ => {
                             let line = document.nearest_position(&at).line;
@@ -190,7 +192,7 @@ impl Loader<'_> {
         &mut self,
         names: &[Text],
         policies: &[Policy],
-        skipped: &BTreeMap<Text, String>,
+        skipped: &BTreeMap<Text, (Verdict, String)>,
     ) -> PolicyExceptions {
         let mut loader = ExceptionLoader::new(self.dialect.semantics, self.limits);
         for name in names {
@@ -310,7 +312,7 @@ impl Loader<'_> {
 fn unused_values<'o>(
     values: &Values,
     policies: &[Policy],
-    skipped: &BTreeMap<Text, String>,
+    skipped: &BTreeMap<Text, (Verdict, String)>,
     objects: impl Iterator<Item = &'o Value>,
 ) -> Vec<String> {
     let mut notes = values.unknown_to(policies, skipped.keys());
@@ -325,6 +327,18 @@ fn unused_values<'o>(
         }));
     }
     notes
+}
+
+/// Keeps the verdict on all expectations of a policy that is not evaluated, unless it has no rules.
+fn skip(
+    title: Option<&Text>,
+    kind: &Text,
+    verdict: Verdict,
+    skipped: &mut BTreeMap<Text, (Verdict, String)>,
+) {
+    if let Some(title) = title.filter(|_| runs_rules(kind)) {
+        skipped.insert(title.clone(), (verdict, kind.to_string()));
+    }
 }
 
 /// Whether policies of a kind have rules; bindings and exceptions have none.

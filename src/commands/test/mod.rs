@@ -14,6 +14,7 @@ use jiff::Timestamp;
 
 use crate::render::{
     Palette, SuiteView, counted, suite_totals, suites_json, suites_junit, suites_markdown, suites_text,
+    unsupported_rows,
 };
 use crate::report::{SuiteCounts, SuiteReport, UnloadedSuite};
 use crate::semantics::DivergenceSet;
@@ -51,8 +52,9 @@ const FILE_NAMES: [&str; 2] = ["kyverno-test.yaml", "kyverno-test.yml"];
 
 /// Run Kyverno test suites.
 ///
-/// Exits with 0 if all results are as expected, with 1 if not, and with 2 if a suite could not be loaded. The
-/// other suites are run anyway. Rows that are not evaluated, and rows without an expected object, fail only
+/// Exits with 0 if all results are as expected, with 1 if not, with 3 if mutate rules of a row are not evaluated, and
+/// with 2 if a suite could not be loaded. The other suites are run anyway. Rows of other rules, and rows without an
+/// expected object, are not evaluated, and fail only
 /// with --strict.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
@@ -242,6 +244,9 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
     }
     if reports.iter().flat_map(|report| &report.rows).any(|row| view.fails(row)) {
         reporter.worsen(Exit::Changes);
+    }
+    for line in unsupported_rows(&reports) {
+        reporter.error(Exit::Evaluation, line);
     }
     let text = match arguments.output {
         None => suites_text(&reports, &view),
