@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::admission::View;
 use crate::engine::DottedName;
-use crate::policy::Operation;
+use crate::policy::{Operation, PolicyChoice};
 use crate::render::{DiffStyle, Palette};
 use crate::semantics::{Dialect, LegacyMode, Semantics};
 use crate::source::assignment;
@@ -36,6 +36,9 @@ pub(super) struct RunArguments {
     /// Fail (exit code 3) if anything was not evaluated, did not match, or is a divergence (KYV-Dnn).
     #[arg(long, help_heading = "Evaluation")]
     strict: bool,
+    /// Note policies and rules of kinds that this version does not evaluate, instead of failing (exit code 3).
+    #[arg(long, help_heading = "Evaluation")]
+    skip_unsupported: bool,
     /// Evaluate every changed object a second time, with the same time and random values, and report what a
     /// second run would change.
     #[arg(long, help_heading = "Evaluation")]
@@ -69,6 +72,9 @@ struct InputArguments {
         value_delimiter = ','
     )]
     policy: Vec<PathBuf>,
+    /// Evaluate only policies with these names; * and ? are wildcards.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    policy_name: Vec<String>,
     /// Objects: a file, a directory, a glob, or - for standard input.
     #[arg(short = 'f', long, value_name = "PATH", value_delimiter = ',')]
     filename: Vec<PathBuf>,
@@ -86,6 +92,21 @@ struct InputArguments {
     /// and are printed after all others if they change.
     #[arg(long, value_name = "PATH", value_delimiter = ',')]
     targets: Vec<PathBuf>,
+}
+
+/// The rules that are evaluated.
+#[derive(Debug, Args)]
+pub(super) struct RuleArguments {
+    /// Evaluate only rules with these names; * and ? are wildcards. A name without / is that of a policy.
+    #[arg(long, value_name = "POLICY/RULE", value_delimiter = ',', help_heading = "Input")]
+    rule: Vec<String>,
+}
+
+impl RuleArguments {
+    /// The options with these rules alone.
+    pub(super) fn choose(self, options: RunOptions) -> RunOptions {
+        RunOptions { choice: PolicyChoice { rules: self.rule, ..options.choice }, ..options }
+    }
 }
 
 /// The requests that policies see, and what they load.
@@ -350,6 +371,8 @@ impl From<RunArguments> for RunOptions {
         let RunArguments { input, request, .. } = arguments;
         Self {
             policies: input.policy,
+            choice: PolicyChoice { policies: input.policy_name, rules: Vec::new() },
+            skip_unsupported: arguments.skip_unsupported,
             manifests: input.filename,
             recursive: input.recursive,
             kustomizations: input.kustomize,

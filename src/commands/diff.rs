@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::render::{Layout, Markdown, Report, Summary};
 
-use super::arguments::{DiffOptions, RunArguments};
+use super::arguments::{DiffOptions, RuleArguments, RunArguments};
 use super::driver::Presentation;
 use super::exit::Exit;
 use super::formats::{FormatChoice, FormatOptions, format_parser};
@@ -58,6 +58,8 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     inputs: RunArguments,
+    #[command(flatten)]
+    rules: RuleArguments,
     /// The output format.
     #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(FORMATS), default_value = "diff", help_heading = "Output")]
     output: &'static FormatChoice<FormatOptions>,
@@ -98,8 +100,8 @@ static FORMATS: &[FormatChoice<FormatOptions>] = &[
 ];
 
 pub(super) fn run(arguments: Arguments) -> Exit {
-    let Arguments { inputs, output, server_dry_run, style } = arguments;
-    let options = &RunOptions { keep_going: true, ..RunOptions::from(inputs) };
+    let Arguments { inputs, rules, output, server_dry_run, style } = arguments;
+    let options = &RunOptions { keep_going: true, ..rules.choose(inputs.into()) };
     on_threads(options, |reporter| {
         if server_dry_run && !options.uses_cluster_state() {
             return reporter.error(Exit::Input, NO_CLUSTER);

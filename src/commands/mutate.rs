@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::render::{Json, Layout, Name, Patch, Yaml};
 
-use super::arguments::{DiffOptions, RunArguments};
+use super::arguments::{DiffOptions, RuleArguments, RunArguments};
 use super::driver::Presentation;
 use super::exit::Exit;
 use super::formats::{FormatChoice, FormatOptions, format_parser};
@@ -47,6 +47,8 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     inputs: RunArguments,
+    #[command(flatten)]
+    rules: RuleArguments,
     /// The output format: the objects, or what changes.
     #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(FORMATS), default_value = "yaml", help_heading = "Output")]
     output: &'static FormatChoice<FormatOptions>,
@@ -107,10 +109,10 @@ static FORMATS: &[FormatChoice<FormatOptions>] = &[
 ];
 
 pub(super) fn run(arguments: Arguments) -> Exit {
-    let Arguments { inputs, output, in_place, keep_going, check, server_dry_run, canonical, style } =
+    let Arguments { inputs, rules, output, in_place, keep_going, check, server_dry_run, canonical, style } =
         arguments;
     let in_place = in_place || check;
-    let options = &RunOptions { keep_going, ..RunOptions::from(inputs) };
+    let options = &RunOptions { keep_going, ..rules.choose(inputs.into()) };
     let layout = if canonical { Layout::Canonical } else { Layout::Kept };
     on_threads(options, |reporter| {
         if in_place && options.manifests.iter().any(|path| path.as_os_str() == "-") {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::admission::{Admission, View};
 use crate::engine::{self, DottedName, InputNames, Settings};
-use crate::policy::Operation;
+use crate::policy::{Operation, PolicyChoice};
 use crate::semantics::Dialect;
 use crate::source::CustomKind;
 use crate::source::cluster::{Connection, Subject};
@@ -20,6 +20,10 @@ use super::reporter::Verbosity;
 #[derive(Debug, Default)]
 pub(super) struct RunOptions {
     pub(super) policies: Vec<PathBuf>,
+    /// The policies and rules that are evaluated.
+    pub(super) choice: PolicyChoice,
+    /// Whether unsupported policies are noted, not errors.
+    pub(super) skip_unsupported: bool,
     /// The objects; none for live objects.
     pub(super) manifests: Vec<PathBuf>,
     /// Whether the directories below those in `manifests` are read, too.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::policy::{KindSelector, Rule};
+use crate::policy::{KindSelector, PolicyChoice, Rule};
 use crate::source::cluster::{Cluster, load_cluster_policies};
 use crate::source::{ExceptionLoader, LoadedPolicies, PolicyLoader, SourceError};
 
+use super::exit::Exit;
 use super::options::RunOptions;
 use super::reporter::Reporter;
 
@@ -16,7 +17,8 @@ pub(super) fn policies(
     exceptions: &mut ExceptionLoader,
     reporter: &mut Reporter,
 ) -> Option<LoadedPolicies> {
-    let mut loader = PolicyLoader::new(options.dialect, options.input_limits);
+    let mut loader =
+        PolicyLoader::new(options.dialect, options.input_limits).with_choice(options.choice.clone());
     options.policies.iter().for_each(|path| loader.path(path));
     let mut names: Vec<String> = options.policies.iter().map(|path| path.display().to_string()).collect();
     let mut is_whole = true;
@@ -32,6 +34,9 @@ pub(super) fn policies(
         unread.into_iter().for_each(|unread| reporter.unread_policies(unread));
     }
     let names = names.join(", ");
+    if is_whole && !all_matched(loader.unmatched(), reporter) {
+        return None;
+    }
     let (loaded, refused) = loader.finish_in_part(&names);
     if refused.errors.is_empty() {
         return Some(loaded);
@@ -43,6 +48,17 @@ pub(super) fn policies(
     reporter.divergences(refused.divergences, options.dialect.semantics);
     reporter.refused(refused.policies, refused.files);
     (options.keep_going && !loaded.policies.is_empty()).then_some(loaded)
+}
+
+/// Reports each pattern for policies and rules that names none; whether there is no such pattern.
+fn all_matched(unmatched: &PolicyChoice, reporter: &mut Reporter) -> bool {
+    for pattern in &unmatched.policies {
+        reporter.error(Exit::Input, format_args!("--policy-name {pattern}: no policy has this name"));
+    }
+    for pattern in &unmatched.rules {
+        reporter.error(Exit::Input, format_args!("--rule {pattern}: no mutate rule has this name"));
+    }
+    unmatched.is_everything()
 }
 
 /// The kinds that rules can match.

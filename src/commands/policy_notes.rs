@@ -19,26 +19,36 @@ const NAMED_POLICIES: usize = 3;
 const EXCEPTION: &str = "PolicyException";
 const EXCEPTION_HINT: &str = " here (`--exceptions` takes those of kyverno.io)";
 
-/// Notes on the policies. Unsupported ones are reported as errors at once.
-pub(super) fn policy_notes(loaded: &LoadedPolicies, reporter: &mut Reporter) -> Vec<(NoteKind, String)> {
+/// Notes on the policies. Unsupported ones are reported as errors at once, unless they are to be skipped.
+pub(super) fn policy_notes(
+    loaded: &LoadedPolicies,
+    skips_unsupported: bool,
+    reporter: &mut Reporter,
+) -> Vec<(NoteKind, String)> {
+    let is_verbose = reporter.is_verbose();
     let unsupported = loaded.unsupported();
-    if reporter.is_verbose() {
-        unsupported.iter().for_each(|one| reporter.error(Exit::Evaluation, one));
-        return verbose_notes(loaded);
+    let texts = if is_verbose {
+        unsupported.iter().map(ToString::to_string).collect()
+    } else {
+        grouped_unsupported(unsupported)
+    };
+    let mut notes = Vec::new();
+    if skips_unsupported {
+        notes.extend(texts.into_iter().map(|text| (NoteKind::Omission, text)));
+    } else {
+        texts.iter().for_each(|text| reporter.error(Exit::Evaluation, text));
     }
-    for text in grouped_unsupported(unsupported) {
-        reporter.error(Exit::Evaluation, text);
-    }
-    grouped_notes(loaded)
+    notes.extend(if is_verbose { verbose_notes(loaded) } else { grouped_notes(loaded) });
+    notes
 }
 
 /// A line for each cause.
-fn grouped_unsupported(unsupported: Vec<Unsupported>) -> impl Iterator<Item = String> {
+fn grouped_unsupported(unsupported: Vec<Unsupported>) -> Vec<String> {
     let mut groups: IndexMap<UnsupportedCause, Vec<Unsupported>> = IndexMap::new();
     for one in unsupported {
         groups.entry(one.cause.clone()).or_default().push(one);
     }
-    groups.into_iter().map(|(cause, group)| {
+    let texts = groups.into_iter().map(|(cause, group)| {
         if let [one] = &*group {
             return one.to_string();
         }
@@ -51,7 +61,8 @@ fn grouped_unsupported(unsupported: Vec<Unsupported>) -> impl Iterator<Item = St
             UnsupportedCause::Part(why) => format!("not evaluated in {number} policies: {why}: {names}"),
             UnsupportedCause::Refused(message) => format!("{message}: {names}"),
         }
-    })
+    });
+    texts.collect()
 }
 
 /// A note for each cause.
@@ -179,11 +190,13 @@ fn plural(kind: &str) -> String {
     kind.strip_suffix('y').map_or_else(|| format!("{kind}s"), |stem| format!("{stem}ies"))
 }
 
+/// Notes on exceptions, also on names that no policy has if all policies are known.
 pub(super) fn exception_notes(
     loaded: &LoadedExceptions,
-    policies: &[Policy],
+    policies: Option<&[Policy]>,
 ) -> impl Iterator<Item = (NoteKind, String)> {
-    let omissions = loaded.misses(policies).into_iter().chain(loaded.left_out.iter().cloned());
+    let misses = policies.map(|policies| loaded.misses(policies)).unwrap_or_default();
+    let omissions = misses.into_iter().chain(loaded.left_out.iter().cloned());
     let others = loaded.notes.iter().cloned();
     omissions.map(|text| (NoteKind::Omission, text)).chain(others.map(|text| (NoteKind::Other, text)))
 }

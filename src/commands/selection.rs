@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::pattern;
+use crate::policy::names_rule;
 use crate::render::RuleSources;
 use crate::report::Totals;
 use crate::value::{ObjectRef, Text};
@@ -80,14 +81,4 @@ impl Selection {
             })
         })
     }
-}
-
-/// Whether a pattern names a rule; policies of a namespace may be named without it.
-fn names_rule(pattern: &str, policy: &str, rule: &str) -> bool {
-    let full = format!("{policy}/{rule}");
-    let short = full.split_once('/').map_or("", |(_, short)| short);
-    let policies = [policy, policy.split_once('/').map_or(policy, |(_, name)| name)];
-    pattern::matches(pattern, &full)
-        || policy.contains('/') && pattern::matches(pattern, short)
-        || !pattern.contains('/') && policies.iter().any(|policy| pattern::matches(pattern, policy))
 }

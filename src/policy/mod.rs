@@ -9,6 +9,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod candidate;
+mod choice;
 mod classic;
 mod document;
 mod error;
@@ -31,6 +32,7 @@ use crate::value::{GroupVersionKind, Text};
 
 pub use crate::pattern::nearest;
 pub use candidate::{Candidate, Operation};
+pub use choice::{PolicyChoice, names_rule};
 pub use classic::{
     ApplyRules, ClassicPolicy, ContextEntry, ContextSource, Edit, ForeachEntry, LegacyMutation, LegacyPart,
     Mismatch, MutateExisting, Mutation, Order, Patch, PolicyException, PolicyExceptions, Rule, Selection,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use crate::policy::{DocumentKind, Policy, PolicyError, kind_of, parse};
+use crate::policy::{DocumentKind, Policy, PolicyChoice, PolicyError, kind_of, parse};
 use crate::semantics::{Dialect, DivergenceSet};
 use crate::value::{Pointer, Text, Value};
 use crate::yaml::{Document, Limits, Source, print};
@@ -92,8 +92,11 @@ pub struct Refused {
 pub struct PolicyLoader {
     dialect: Dialect,
     limits: Limits,
+    choice: PolicyChoice,
     loaded: LoadedPolicies,
     refused: Refused,
+    /// The patterns of the choice that name nothing.
+    unmatched: PolicyChoice,
     /// The origin of each policy, by kind and name.
     seen: IndexMap<String, String>,
     /// The files that were read. A file that several arguments name is read once.
@@ -107,6 +110,19 @@ impl PolicyLoader {
     /// An empty loader.
     pub fn new(dialect: impl Into<Dialect>, limits: Limits) -> Self {
         Self { dialect: dialect.into(), limits, ..Self::default() }
+    }
+
+    /// A loader that keeps the policies and rules of a choice alone.
+    #[must_use]
+    pub fn with_choice(mut self, choice: PolicyChoice) -> Self {
+        self.unmatched = choice.clone();
+        self.choice = choice;
+        self
+    }
+
+    /// The patterns of the choice that name none of the policies and rules that were loaded until now.
+    pub const fn unmatched(&self) -> &PolicyChoice {
+        &self.unmatched
     }
 
     /// Loads a path, a folder, a glob or `-`. In folders and globs other documents are ignored; a named file must contain
@@ -199,6 +215,7 @@ impl PolicyLoader {
         }
         let planned = |note: &PolicyNote| matches!(note, PolicyNote::Planned { .. });
         if self.refused.errors.is_empty()
+            && self.unmatched.is_everything()
             && self.loaded.policies.is_empty()
             && !self.loaded.notes.iter().any(planned)
         {
@@ -215,7 +232,27 @@ impl PolicyLoader {
         is_policy
     }
 
-    fn add_one(&mut self, found: Found) {
+    /// Whether a policy is chosen. The rules that are not are removed.
+    fn is_chosen(&mut self, found: &mut Found) -> bool {
+        match found {
+            Found::NoPolicy => true,
+            Found::Note(PolicyNote::Planned { name, .. } | PolicyNote::Other { name, .. })
+            | Found::Invalid { name, .. } => {
+                self.unmatched.remove_possible(name);
+                self.choice.may_have(name)
+            }
+            Found::Note(_) => true,
+            Found::Policy { policy, .. } => {
+                self.unmatched.remove_matched(policy);
+                self.choice.narrow(policy)
+            }
+        }
+    }
+
+    fn add_one(&mut self, mut found: Found) {
+        if !self.choice.is_everything() && !self.is_chosen(&mut found) {
+            return;
+        }
         match found {
             Found::NoPolicy => {}
             Found::Note(note) => self.loaded.notes.push(note),

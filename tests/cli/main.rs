@@ -1,5 +1,6 @@
 //! The command line.
 
+mod choice;
 mod commands;
 mod diagnostics;
 mod diff;

@@ -93,8 +93,8 @@ impl Function {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let mut notes = policy_notes(&policies, reporter);
-        notes.extend(exception_notes(&exceptions, &policies.policies));
+        let mut notes = policy_notes(&policies, false, reporter);
+        notes.extend(exception_notes(&exceptions, Some(&policies.policies)));
         notes.extend(generated.notes.into_iter().map(|note| (NoteKind::Other, note)));
         let unknown = values.values.unknown_to(&policies.policies, [].iter());
         notes.extend(unknown.into_iter().chain(values.notes).map(|note| (NoteKind::Omission, note)));

@@ -110,8 +110,10 @@ impl Session {
         let inputs = LoadedInputs::load(options, cluster.as_ref(), &namespace, reporter);
         let inputs = inputs.filter(|_| !is_unreachable)?;
         let LoadedInputs { policies, exceptions, values, user, mut kinds, old, objects } = inputs;
-        let mut notes = policy_notes(&policies, reporter);
-        notes.extend(exception_notes(&exceptions, &policies.policies));
+        let mut notes = policy_notes(&policies, options.skip_unsupported, reporter);
+        // Names of policies that are not chosen are unknown here.
+        let all = options.choice.is_everything().then_some(&*policies.policies);
+        notes.extend(exception_notes(&exceptions, all));
         let state = cluster.as_deref().filter(|_| options.uses_cluster_state());
         let mut missing_schemas = Vec::new();
         if let Some(cluster) = state {
@@ -125,7 +127,8 @@ impl Session {
             state.map(|cluster| filters(cluster, is_user_known, &mut notes_on_acts)).unwrap_or_default();
         let schemas = reporter.valid(schemas(&kinds))?;
         let mut values = values.unwrap_or_default();
-        notes.extend(values.values.unknown_to(&policies.policies, [].iter()).into_iter().map(omission));
+        let unknown = all.map(|policies| values.values.unknown_to(policies, [].iter())).unwrap_or_default();
+        notes.extend(unknown.into_iter().map(omission));
         notes.extend(values.notes.drain(..).map(omission));
         values.values.set.extend(options.set.iter().cloned());
         let settings = Settings {
