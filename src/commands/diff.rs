@@ -1,5 +1,7 @@
 //! `diff`: what the policies would change.
 
+use std::io::{self, Write as _};
+
 use clap::Args;
 
 use crate::render::{Layout, Markdown, Report, Summary};
@@ -110,9 +112,15 @@ pub(super) fn run(arguments: Arguments) -> Exit {
         let format = (output.format)(FormatOptions { layout: Layout::Kept, style: style.style() });
         style.note_unused(format.shows_diff(), reporter);
         let presentation = Presentation { server_dry_run, ..Presentation::new(&*format, output.summary) };
-        let summary = present(options, session.as_ref(), &presentation, reporter);
-        if summary.is_some_and(|summary| summary.tally.changed > 0) {
-            reporter.worsen(Exit::Changes);
+        match present(options, session.as_ref(), &presentation, reporter) {
+            Some(summary) if summary.tally.changed > 0 => reporter.worsen(Exit::Changes),
+            Some(_) => {}
+            None => {
+                let page = format.failure(&reporter.errors()).unwrap_or_default();
+                if let Err(error) = io::stdout().write_all(page.as_bytes()) {
+                    reporter.unwritten(&error);
+                }
+            }
         }
     })
 }

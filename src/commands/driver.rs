@@ -99,7 +99,12 @@ impl<'a> Presentation<'a> {
             reporter.note(&note);
         }
         summary.find_installed(session);
-        let totals = RunTotals { tally: &summary.tally, gaps: reporter.gaps(), is_live: session.is_live() };
+        let totals = RunTotals {
+            tally: &summary.tally,
+            gaps: reporter.gaps(),
+            is_live: session.is_live(),
+            errors: &reporter.errors(),
+        };
         writer.finish(&totals, &mut spool)?;
         spool.print_pending()?;
         if let Some(error) = self.selection.and_then(|selection| selection.unmatched(&summary.tally)) {

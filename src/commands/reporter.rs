@@ -14,6 +14,9 @@ use crate::value::ObjectRef;
 use super::exit::Exit;
 use super::progress::{KindProgress, Progress};
 
+/// How many errors are kept for results that repeat them.
+const KEPT_ERRORS: usize = 100;
+
 /// Which diagnostics are printed, and which are errors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Verbosity {
@@ -35,6 +38,9 @@ pub(super) struct Reporter {
     gaps: MissingData,
     /// The notes that were printed, for results that repeat them.
     notes: Vec<Note>,
+    /// The first errors that were printed, for results that repeat them, and how many more there are.
+    errors: Vec<String>,
+    more_errors: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +89,8 @@ impl Reporter {
             last_cluster_error: String::new(),
             gaps: MissingData::default(),
             notes: Vec::new(),
+            errors: Vec::new(),
+            more_errors: 0,
         }
     }
 
@@ -92,8 +100,13 @@ impl Reporter {
 
     /// Prints an error with the exit code that it leads to.
     pub(super) fn error(&mut self, exit: Exit, message: impl Display) {
-        self.exit.worsen(exit);
-        self.print(&format!("error: {message}\n"));
+        self.error_lines(exit, &format!("error: {message}\n"));
+    }
+
+    /// The errors that were printed until now.
+    pub(super) fn errors(&self) -> Vec<String> {
+        let more = (self.more_errors > 0).then(|| format!("and {} more", self.more_errors));
+        self.errors.iter().cloned().chain(more).collect()
     }
 
     /// Prints an error of the input or the cluster.
@@ -205,6 +218,11 @@ impl Reporter {
     pub(super) fn error_lines(&mut self, exit: Exit, lines: &str) {
         self.exit.worsen(exit);
         self.print(lines);
+        if self.errors.len() < KEPT_ERRORS {
+            self.errors.push(printable(lines.trim_end()));
+        } else {
+            self.more_errors += 1;
+        }
     }
 
     pub(super) fn note(&mut self, message: impl Display) {

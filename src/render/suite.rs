@@ -224,7 +224,7 @@ pub fn suites_markdown(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view:
             let _ = writeln!(out, "| {} |", cells[..headings.len()].join(" | "));
         }
         let diffs = rows.iter().filter_map(|(_, row)| suite_difference(row, Palette::Plain));
-        out.push_str(&diff_details(&diffs.collect::<String>()));
+        out.push_str(&diff_details("Diff", &diffs.collect::<String>()));
     }
     out
 }

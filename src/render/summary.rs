@@ -8,7 +8,7 @@ use crate::report::{Counts, Flag, FlagCounts, MissingData, ServerDryRuns, Totals
 use crate::value::Text;
 
 use super::printable::printable_line;
-use super::table::{Table, diff_details, markdown_text};
+use super::table::{Table, markdown_text};
 use super::words::counted;
 
 /// The most paths that are shown for one object.
@@ -252,9 +252,12 @@ pub fn summary_table(tally: &Totals, gaps: &MissingData, width: Width) -> String
     out
 }
 
-/// The summary as Markdown for a pull request, with diffs and the number of objects whose diffs are left out.
-pub fn markdown(tally: &Totals, gaps: &MissingData, diffs: &str, left_out: usize) -> String {
-    let mut out = "### Kyverno mutations\n\n".to_owned();
+/// The heading of a summary in Markdown.
+pub(super) const MARKDOWN_HEADING: &str = "### Kyverno mutations\n\n";
+
+/// The summary as Markdown for a pull request.
+pub fn markdown(tally: &Totals, gaps: &MissingData) -> String {
+    let mut out = MARKDOWN_HEADING.to_owned();
     out.extend(refused_inputs(tally, gaps).map(|line| format!("**{line}**\n\n")));
     let _ = writeln!(out, "{}", totals(tally, gaps));
     for (line, names) in impacts(tally) {
@@ -271,14 +274,6 @@ pub fn markdown(tally: &Totals, gaps: &MissingData, diffs: &str, left_out: usize
     out.extend(omitted_rows(tally, Width::Full).map(|line| format!("\n{line}\n")));
     if let Some(kyverno) = &tally.kyverno {
         let _ = writeln!(out, "\n{}", markdown_text(&kyverno.message));
-    }
-    out.push_str(&diff_details(diffs));
-    match left_out {
-        0 => {}
-        1 => out.push_str("\nThe diff of 1 more object is left out.\n"),
-        _ => {
-            let _ = writeln!(out, "\nThe diffs of {left_out} more objects are left out.");
-        }
     }
     out
 }
@@ -363,7 +358,7 @@ all 200 rows by policy, rule, kind and namespace: -o json
         let short = "tables by rule, policy, kind and namespace: -o summary\n\
                      200 objects, 199 would change, 1 would not, 1 kind not readable, 1 kind partly readable\n";
         assert_eq!(summary_table(&tally(200), &gaps, Width::Short), short);
-        let page = markdown(&tally(200), &gaps, "", 0);
+        let page = markdown(&tally(200), &gaps);
         assert!(page.contains("\n| (180 more) | 180 | 179 | 1 | 0 |\n"), "{page}");
         assert!(
             page.contains("\n#### By kind\n\n| Kind | Objects | Would change | No change | Errors |\n"),
@@ -379,18 +374,7 @@ all 200 rows by policy, rule, kind and namespace: -o json
             divergences: DivergenceSet::NONE,
             message: "Kyverno v1.19.0 runs".into(),
         };
-        let text =
-            markdown(&Totals { kyverno: Some(kyverno), ..tally(2) }, &MissingData::default(), "+ a\n", 0);
-        assert!(text.contains("\n\nKyverno v1.19.0 runs\n\n<details>"), "{text}");
-    }
-
-    #[test]
-    fn markdown_fences_are_longer_than_backticks_in_the_diff() {
-        let text = markdown(&tally(1), &MissingData::default(), "+ ```\n", 2);
-        assert!(text.ends_with("\nThe diffs of 2 more objects are left out.\n"), "{text}");
-        let one = markdown(&tally(1), &MissingData::default(), "+ a\n", 1);
-        assert!(one.ends_with("\nThe diff of 1 more object is left out.\n"), "{one}");
-        assert!(text.contains("| add-labels | add | Pod | n000 | 1 | 0 | 0 | 0 | 0 |"), "{text}");
-        assert!(text.contains("\n````diff\n+ ```\n````\n"), "{text}");
+        let text = markdown(&Totals { kyverno: Some(kyverno), ..tally(2) }, &MissingData::default());
+        assert!(text.ends_with("\n\nKyverno v1.19.0 runs\n"), "{text}");
     }
 }

@@ -71,12 +71,30 @@ pub(super) fn markdown_text(text: &str) -> String {
 }
 
 /// A collapsed Markdown block with diffs, after an empty line; empty without diffs.
-pub(super) fn diff_details(diffs: &str) -> String {
+pub(super) fn diff_details(title: &str, diffs: &str) -> String {
     if diffs.is_empty() {
         return String::new();
     }
+    let title = title.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    format!("\n<details><summary>{title}</summary>\n\n{}\n</details>\n", fenced("diff", diffs))
+}
+
+/// A Markdown block of code, whose lines all end.
+pub(super) fn fenced(language: &str, text: &str) -> String {
     // The fence is longer than any backticks in the text.
-    let longest = diffs.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    format!("\n<details><summary>Diff</summary>\n\n{fence}diff\n{diffs}{fence}\n\n</details>\n")
+    format!("{fence}{language}\n{text}{fence}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_are_longer_than_backticks_in_the_text() {
+        let block = diff_details("<a>", "+ ```\n");
+        assert!(block.contains("\n````diff\n+ ```\n````\n"), "{block}");
+        assert!(block.contains("<summary>&lt;a&gt;</summary>"), "{block}");
+    }
 }

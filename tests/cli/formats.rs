@@ -258,3 +258,91 @@ spec:
         );
     }
 }
+
+/// A rule that fails on every Secret.
+const FAILING: &str = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: failing}
+spec:
+  rules:
+  - name: fail
+    match: {any: [{resources: {kinds: [Secret]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {a: \"{{ request.object.data.nothing }}\"}}}}
+";
+
+/// What a comment on GitHub has at most.
+const COMMENT_CHARS: usize = 65_536;
+
+#[test]
+fn a_markdown_page_has_the_errors() {
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n";
+    let folder = Folder::new(&[
+        ("label.yaml", LABEL),
+        ("failing.yaml", FAILING),
+        ("refused.yaml", &LABEL.replace("    mutate:", "    mode: x\n    mutate:")),
+        ("in.yaml", &format!("{MAP}---\n{secret}")),
+    ]);
+    let run = |policies: &str| folder.run(&["diff", "-o", "markdown", "-p", policies, "-f", "in.yaml"]);
+    let page = run("label.yaml,failing.yaml");
+    assert_eq!(page.code, Some(3), "{}", page.stderr);
+    let error =
+        "#### Errors\n\n```text\nerror: in.yaml:6: Secret/s: failing/fail: variable substitution failed";
+    assert!(page.stdout.contains(error), "{}", page.stdout);
+    assert!(page.stdout.contains("<details><summary>in.yaml</summary>"), "{}", page.stdout);
+    for policies in ["label.yaml,refused.yaml", "refused.yaml", "missing.yaml"] {
+        let page = run(policies);
+        assert_eq!(page.code, Some(2), "{}", page.stderr);
+        assert!(page.stdout.contains("### Kyverno mutations\n"), "{policies}: {}", page.stdout);
+        let error = format!("error: {}", policies.rsplit(',').next().unwrap_or_default());
+        assert!(page.stdout.contains(&error), "{policies}: {}", page.stdout);
+    }
+    let values = ["diff", "-o", "markdown", "-p", "label.yaml", "-f", "in.yaml", "--values", "none.yaml"];
+    folder.run(&values).is(
+        2,
+        "### Kyverno mutations\n\nNothing was evaluated.\n\n#### Errors\n\n```text\nerror: none.yaml: cannot be read: no \
+         such file or directory\n```\n",
+        &[],
+    );
+}
+
+#[test]
+fn a_long_markdown_diff_is_cut_behind_a_hunk() {
+    let map = |index: usize| {
+        format!(
+            "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map-{index}\ndata:\n  a: {}\n  b: c\n  d: e\n",
+            "x".repeat(200)
+        )
+    };
+    let maps = |number: usize| (0..number).map(map).collect::<String>();
+    let many: Vec<(String, String)> =
+        (0..200).map(|index| (format!("many/{index:03}.yaml"), maps(3))).collect();
+    let mut files = vec![("label.yaml", LABEL)];
+    let (long, short) = (maps(400), maps(1));
+    files.extend([("two/long.yaml", &*long), ("two/short.yaml", &*short)]);
+    files.extend(many.iter().map(|(name, text)| (&**name, &**text)));
+    let folder = Folder::new(&files);
+    let run = |files: &str| folder.run(&["diff", "-o", "markdown", "-p", "label.yaml", "-f", files]).stdout;
+    let page = run("two");
+    assert!(page.chars().count() <= COMMENT_CHARS, "{}", page.len());
+    assert!(page.len() > 60_000, "{}", page.len());
+    assert!(page.contains("<details><summary>two/long.yaml</summary>"), "{page}");
+    // The last line of the last hunk, and the whole diff of the other file.
+    let shown = page.matches("\n@@ ").count() - 1;
+    assert!(
+        page.contains(&format!("\n```\n\n</details>\n\nLeft out: {} of 400 hunks.\n", 400 - shown)),
+        "{page}"
+    );
+    let short = page.split("<details>").nth(2).unwrap_or_default();
+    assert!(
+        short.starts_with("<summary>two/short.yaml</summary>") && short.contains("+    a: b\n"),
+        "{short}"
+    );
+    let page = run("many");
+    assert!(page.chars().count() <= COMMENT_CHARS, "{}", page.len());
+    let blocks = page.matches("<details>").count();
+    assert!(blocks > 30, "{blocks}");
+    assert!(
+        page.ends_with(&format!("\nThe diffs of {} more objects are left out.\n", 3 * (200 - blocks))),
+        "{page}"
+    );
+}

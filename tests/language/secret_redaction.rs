@@ -414,12 +414,8 @@ fn impact_masks_secrets_in_keys() {
     let outputs = [
         impact_json(&report.impact(true)).expect("a refused update").to_json(),
         tally_json(&tally, &MissingData::default()).to_json(),
-        markdown(
-            &tally,
-            &MissingData::default(),
-            &unified_diff(&report, &Origin::default(), &DiffStyle::default()),
-            0,
-        ),
+        markdown(&tally, &MissingData::default()),
+        unified_diff(&report, &Origin::default(), &DiffStyle::default()),
     ];
     for output in outputs {
         assert!(["Hunter", "Vx3Open", "hQ"].iter().all(|secret| !output.contains(secret)), "{output}");

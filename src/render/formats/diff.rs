@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::render::diff::{DiffStyle, DocumentDiff, FileDiff, unified_diff};
+use crate::render::diff::{DiffStyle, DocumentDiff, FileDiff, object_name, unified_diff};
 use crate::render::printable::printable_line;
-use crate::render::words::{counted, listed};
+use crate::render::words::{and_more, counted, listed};
 use crate::yaml::Document;
 
 use super::{DocumentView, Format, FormatWriter, Layout, Prepared, RunTotals};
@@ -78,7 +78,10 @@ struct OpenFile {
 }
 
 /// A finished diff with the number of changed objects.
+#[derive(Debug)]
 pub(super) struct FinishedDiff {
+    /// The file, or the objects where they come from no file.
+    pub(super) name: String,
     pub(super) text: String,
     pub(super) objects: usize,
 }
@@ -106,7 +109,12 @@ impl<'a> FileDiffs<'a> {
                 file.changed += objects;
                 file.diff.push(*diff);
             }
-            _ => finished.push(FinishedDiff { text: prepared.texts.concat(), objects }),
+            _ => {
+                let first =
+                    view.changed().next().map_or_else(String::new, |object| object_name(object.report));
+                let name = and_more(&first, objects.saturating_sub(1));
+                finished.push(FinishedDiff { name, text: prepared.texts.concat(), objects });
+            }
         }
         finished
     }
@@ -119,6 +127,7 @@ impl<'a> FileDiffs<'a> {
         }
         let shown_path = (self.format.shown_path)(&path);
         let (text, is_masked) = diff.finish(&shown_path, &self.format.style);
+        let shown_name = printable_line(&shown_path.display().to_string());
         let name = printable_line(&path.display().to_string());
         if is_masked {
             self.masked.push(name.clone());
@@ -126,7 +135,7 @@ impl<'a> FileDiffs<'a> {
         if !self.shown.insert(shown_path) {
             self.repeated.insert(name);
         }
-        Some(FinishedDiff { text, objects: changed })
+        Some(FinishedDiff { name: shown_name, text, objects: changed })
     }
 
     /// Notes about diffs that do not apply.

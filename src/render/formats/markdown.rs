@@ -1,16 +1,29 @@
-//! `markdown`: counts and diffs, for a comment on a pull request.
+//! `markdown`: counts, errors and diffs, for a comment on a pull request.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use crate::render::summary::markdown;
+use crate::render::summary::{MARKDOWN_HEADING, markdown};
+use crate::render::table::{diff_details, fenced};
+use crate::render::words::counted;
 
 use super::diff::{FileDiffs, FinishedDiff};
 use super::{Diff, DocumentView, Format, FormatWriter, Prepared, RunTotals};
 
-/// The most bytes of diffs on a page; further diffs are counted. A comment on GitHub has at most 65,536 characters.
-const DIFF_BYTES: usize = 48 << 10;
+/// The most bytes of a page: a comment on GitHub has at most 65,536 characters.
+const PAGE_BYTES: usize = 65_000;
 
-/// Counts and diffs as one page.
+/// The most bytes of everything before the diffs, and of the errors in it.
+const HEAD_BYTES: usize = 32_000;
+const ERROR_BYTES: usize = 8_000;
+
+/// The bytes of a page that are kept free for each diff.
+const DIFF_BYTES: usize = 1_000;
+
+/// The bytes of a block besides its diff, and of the sentence on hunks that are left out.
+const BLOCK_BYTES: usize = 200;
+
+/// Counts, errors and diffs as one page.
 #[derive(Debug)]
 pub struct Markdown {
     diff: Diff,
@@ -30,7 +43,7 @@ impl Format for Markdown {
     }
 
     fn writer(&self) -> Box<dyn FormatWriter + '_> {
-        Box::new(Page { diffs: FileDiffs::new(&self.diff), text: String::new(), left_out: 0 })
+        Box::new(Page { diffs: FileDiffs::new(&self.diff), finished: Vec::new(), bytes: 0, left_out: 0 })
     }
 
     fn shows_diff(&self) -> bool {
@@ -40,43 +53,136 @@ impl Format for Markdown {
     fn shows_impact(&self) -> bool {
         true
     }
+
+    fn failure(&self, errors: &[String]) -> Option<String> {
+        Some(format!("{MARKDOWN_HEADING}Nothing was evaluated.\n{}", error_block(errors)))
+    }
 }
 
 #[derive(Debug)]
 struct Page<'a> {
     diffs: FileDiffs<'a>,
-    text: String,
-    /// How many changed objects are left out because the page is full.
+    /// The first diffs, and their length in bytes.
+    finished: Vec<FinishedDiff>,
+    bytes: usize,
+    /// How many changed objects have later diffs, which do not fit on the page.
     left_out: usize,
 }
 
 impl Page<'_> {
-    /// Adds a diff, or counts its objects once the page is full.
-    fn add(&mut self, diff: &FinishedDiff) {
-        if self.left_out == 0 && self.text.len() + diff.text.len() <= DIFF_BYTES {
-            self.text.push_str(&diff.text);
-        } else {
+    fn add(&mut self, diff: FinishedDiff) {
+        if self.bytes > PAGE_BYTES && self.finished.len() > PAGE_BYTES / DIFF_BYTES {
             self.left_out += diff.objects;
+        } else {
+            self.bytes += diff.text.len();
+            self.finished.push(diff);
         }
+    }
+
+    /// The blocks of the diffs, of which those that are too long are cut, in at most so many bytes.
+    fn blocks(&self, bytes: usize) -> String {
+        let is_shown = |diff: &&FinishedDiff| !diff.text.is_empty();
+        let diffs: Vec<&FinishedDiff> = self.finished.iter().filter(is_shown).collect();
+        let (shown, beyond) = diffs.split_at(diffs.len().min(bytes / DIFF_BYTES));
+        let longest = longest_diff(shown, bytes);
+        let mut out: String = shown.iter().map(|diff| block(diff, longest)).collect();
+        match self.left_out + beyond.iter().map(|diff| diff.objects).sum::<usize>() {
+            0 => {}
+            1 => out.push_str("\nThe diff of 1 more object is left out.\n"),
+            left_out => {
+                let _ = writeln!(out, "\nThe diffs of {left_out} more objects are left out.");
+            }
+        }
+        out
     }
 }
 
 impl FormatWriter for Page<'_> {
     fn write(&mut self, view: &DocumentView<'_>, prepared: Prepared, _: &mut dyn Write) -> io::Result<()> {
-        self.diffs.push(view, prepared).iter().for_each(|diff| self.add(diff));
+        self.diffs.push(view, prepared).into_iter().for_each(|diff| self.add(diff));
         Ok(())
     }
 
     fn end_documents(&mut self, _: &mut dyn Write) -> io::Result<Vec<String>> {
-        self.diffs.close_file().iter().for_each(|diff| self.add(diff));
+        self.diffs.close_file().into_iter().for_each(|diff| self.add(diff));
         Ok(self.diffs.notes())
     }
 
     fn finish(&mut self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let RunTotals { tally, gaps, .. } = totals;
+        let RunTotals { tally, gaps, errors, .. } = totals;
+        let mut page = String::new();
         if !gaps.is_empty() {
-            write!(out, "**Incomplete**: `{}`\n\n", gaps.to_string().replace('`', "'"))?;
+            let _ = write!(page, "**Incomplete**: `{}`\n\n", gaps.to_string().replace('`', "'"));
         }
-        out.write_all(markdown(tally, gaps, &self.text, self.left_out).as_bytes())
+        page.push_str(&markdown(tally, gaps));
+        if page.len() > HEAD_BYTES - ERROR_BYTES {
+            page.truncate(lines_within(&page, HEAD_BYTES - ERROR_BYTES));
+            page.push_str("\nThe rest of the counts is left out.\n");
+        }
+        page.push_str(&error_block(errors));
+        page.push_str(&self.blocks(PAGE_BYTES - page.len().min(PAGE_BYTES)));
+        out.write_all(page.as_bytes())
     }
+}
+
+/// A block with the first errors; empty without any.
+fn error_block(errors: &[String]) -> String {
+    if errors.is_empty() {
+        return String::new();
+    }
+    let mut text = String::new();
+    for (index, error) in errors.iter().enumerate() {
+        let fits = text.len() + error.len() < ERROR_BYTES;
+        if !fits && index > 0 {
+            let _ = writeln!(text, "and {} more", errors.len() - index);
+            break;
+        }
+        let end = if fits { error.len() } else { error.floor_char_boundary(ERROR_BYTES) };
+        text.push_str(&error[..end]);
+        text.push('\n');
+    }
+    format!("\n#### Errors\n\n{}", fenced("text", &text))
+}
+
+/// The bytes that each diff may have so that all of them fit: the short ones leave room to the others.
+fn longest_diff(diffs: &[&FinishedDiff], bytes: usize) -> usize {
+    let length = |diff: &&FinishedDiff| diff.text.len() + diff.name.len() + BLOCK_BYTES;
+    let mut lengths: Vec<usize> = diffs.iter().map(length).collect();
+    lengths.sort_unstable();
+    let mut room = bytes.saturating_sub(BLOCK_BYTES);
+    for (index, length) in lengths.iter().enumerate() {
+        let share = room / (lengths.len() - index);
+        if *length > share {
+            return share;
+        }
+        room -= length;
+    }
+    usize::MAX
+}
+
+/// The block of a diff, cut behind a hunk, or behind a line of the first one, if it has more bytes.
+fn block(diff: &FinishedDiff, bytes: usize) -> String {
+    let FinishedDiff { name, text, .. } = diff;
+    let room = bytes.saturating_sub(name.len() + BLOCK_BYTES);
+    if text.len() <= room {
+        return diff_details(name, text);
+    }
+    let hunks: Vec<usize> = text.match_indices("\n@@ ").map(|(index, _)| index + 1).collect();
+    // The text before the first hunk is no hunk.
+    let (shown, end) = match hunks.iter().rposition(|start| *start <= room).filter(|last| *last > 0) {
+        Some(last) => (last, hunks[last]),
+        None => (0, lines_within(text, room)),
+    };
+    let more = if shown == 0 {
+        format!("the rest of {}", counted(hunks.len(), "hunk"))
+    } else {
+        format!("{} of {}", hunks.len() - shown, counted(hunks.len(), "hunk"))
+    };
+    format!("{}\nLeft out: {more}.\n", diff_details(name, &text[..end]))
+}
+
+/// The length of the first lines that have at most so many bytes.
+fn lines_within(text: &str, bytes: usize) -> usize {
+    let end = text.floor_char_boundary(bytes);
+    text[..end].rfind('\n').map_or(0, |index| index + 1)
 }

@@ -58,6 +58,11 @@ pub trait Format: Sync {
         false
     }
 
+    /// The result of a run that evaluated nothing because of these errors; `None` if it has none.
+    fn failure(&self, _errors: &[String]) -> Option<String> {
+        None
+    }
+
     /// Whether it shows further targets that did not change.
     fn shows_unchanged_targets(&self) -> bool {
         false
@@ -163,6 +168,8 @@ pub struct RunTotals<'a> {
     pub gaps: &'a MissingData,
     /// Whether the objects are those of a cluster.
     pub is_live: bool,
+    /// The errors of the run, as standard error has them.
+    pub errors: &'a [String],
 }
 
 impl RunTotals<'_> {
