@@ -27,7 +27,7 @@ pub(crate) fn follow(page: &str, folder: &Folder, programs: &[&str], scripts: &[
         {
             copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(example), folder);
         }
-        updated += &format!("{line}\n");
+        updated.extend([line, "\n"]);
         if let Some(info) = line.strip_prefix("```") {
             let block: String =
                 lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
@@ -119,7 +119,7 @@ fn console(folder: &Folder, block: &str) -> String {
         while lines.next_if(|line| !line.starts_with("$ ")).is_some() {}
         let (_, printed) = run(folder, &command[2..]);
         let printed = printed.trim_end();
-        with_output += &format!("{command}\n{printed}{}", if printed.is_empty() { "" } else { "\n" });
+        with_output.extend([command.as_str(), "\n", printed, if printed.is_empty() { "" } else { "\n" }]);
     }
     with_output
 }

@@ -78,7 +78,7 @@ pub(super) struct Arguments {
     /// Always apply the policy set with the name of the application's project.
     #[arg(long, requires = "policy_sets", help_heading = "Input")]
     project_set: bool,
-    /// Options of `kustomize build`, such as "--enable-helm --load-restrictor LoadRestrictionsNone", as in
+    /// Options of `kustomize build`, such as `--enable-helm --load-restrictor LoadRestrictionsNone`, as in
     /// kustomize.buildOptions of Argo CD's configuration.
     #[arg(
         long,
