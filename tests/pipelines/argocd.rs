@@ -158,7 +158,7 @@ fn application_policies_need_permission() {
     let own = parameters(r#"[{"name":"policies","array":["own"]}]"#);
     workspace
         .generate(&[], &own)
-        .fails(2, "parameter policies: this plugin takes no policies of applications");
+        .fails(2, "parameter policies: this plugin accepts no policies of applications");
     // Those of the plugin have the last word.
     workspace.generate(&["--app-policies"], &own).is(&format!("{LABELLED}    c: d\n"));
     for (path, reason) in [
@@ -627,7 +627,7 @@ fn errors_reach_argo_cd() {
         ("broken", "null", "failed exit status 2: error: "),
         ("fetched", "null", "--remote"),
         ("map", "{", "failed exit status 2: error: ARGOCD_APP_PARAMETERS: not JSON"),
-        ("map", r#"[{"name":"policies","array":["../../policies"]}]"#, "takes no policies of applications"),
+        ("map", r#"[{"name":"policies","array":["../../policies"]}]"#, "accepts no policies of applications"),
         ("chart", r#"[{"array":["../map/a.yaml"],"name":"helm-value-files"}]"#, "leads upwards"),
         ("map", r#"[{"name":"renderer","string":"; rm -rf /"}]"#, "expected auto, kustomize, helm or plain"),
     ] {

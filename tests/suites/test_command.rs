@@ -464,11 +464,11 @@ fn a_selector_that_matches_nothing_is_reported() {
     let run = |flags: &[&str]| kyv(&suites(), &[&["passing", "-t", "policy=typo"], flags].concat());
     let ended = run(&[]);
     assert_eq!(ended.code, Some(0));
-    assert!(ended.stderr.contains("note: --test-case-selector fits no expectation"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("note: --test-case-selector selects no row"), "{}", ended.stderr);
     for flag in ["--strict", "--require-tests"] {
         let ended = run(&[flag]);
         assert_eq!(ended.code, Some(1), "{flag}");
-        assert!(ended.stderr.contains("error: --test-case-selector fits no expectation"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("error: --test-case-selector selects no row"), "{}", ended.stderr);
     }
 }
 
