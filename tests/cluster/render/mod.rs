@@ -27,6 +27,7 @@ use builds::Build;
 use cluster::Cluster;
 use comparison::Outcome;
 use faults::{Counts, Faults};
+use policy_sets::PolicySet;
 use prediction::{Prediction, disagreement, predict};
 use program::Surroundings;
 
@@ -85,7 +86,7 @@ fn kyverno_makes_of_builds_what_is_rendered() {
         faults.set = set.name.clone();
         match (installer.install(&set.policies), predictions) {
             (Ok(()), Ok(predictions)) => {
-                admit(predictions, &cluster, &mut installer, &mut counts, &mut faults);
+                admit((set, predictions), &cluster, &mut installer, &mut counts, &mut faults);
             }
             (Err(_), Err(_)) => counts.refused_sets += 1,
             (Err(refusal), Ok(_)) => faults.add_of_set(format!("only Kyverno refuses: {}", refusal.message)),
@@ -119,7 +120,7 @@ fn all_builds(folder: &std::path::Path, is_whole: bool) -> Vec<Build> {
 
 /// Sends all objects through Kyverno, and those that were changed a second time as they are printed.
 fn admit(
-    predictions: &[Prediction],
+    (set, predictions): (&PolicySet, &[Prediction]),
     cluster: &Cluster,
     installer: &mut PolicyInstaller,
     counts: &mut Counts,
@@ -138,6 +139,7 @@ fn admit(
         let mut kept = Vec::new();
         for (prediction, answer) in open.into_iter().zip(answers) {
             match disagreement(prediction, &answer) {
+                Some(_) if prediction.is_unstable && set.has_two_webhooks() => counts.noted_unstable += 1,
                 Some(fault) => {
                     faults.add_in_round(round, prediction.object, fault);
                     kept.push(prediction);

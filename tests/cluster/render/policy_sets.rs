@@ -19,6 +19,15 @@ pub(super) struct PolicySet {
     pub(super) policies: Vec<Value>,
 }
 
+impl PolicySet {
+    /// Whether Kyverno has a webhook for each of two failure policies. When the second one changes an object, the API
+    /// server calls the first one again, with the result of its own policies.
+    pub(super) fn has_two_webhooks(&self) -> bool {
+        let ignores = |policy: &Value| policy["spec"]["failurePolicy"] == "Ignore";
+        self.policies.iter().any(ignores) && !self.policies.iter().all(ignores)
+    }
+}
+
 /// All sets, or a sample.
 pub(super) fn all(is_whole: bool) -> Vec<PolicySet> {
     let mut sets = catalogue();
