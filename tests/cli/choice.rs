@@ -19,7 +19,7 @@ spec:
     generate: {apiVersion: v1, kind: ConfigMap, name: x, namespace: y, data: {}}
 ";
 
-/// Two rules for ConfigMaps, and one for Pods, from which others are generated.
+/// Two rules for `ConfigMap`s, and one for Pods, from which others are generated.
 const RULES: &str = "apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: rules}
