@@ -52,10 +52,9 @@ const FILE_NAMES: [&str; 2] = ["kyverno-test.yaml", "kyverno-test.yml"];
 
 /// Run Kyverno test suites.
 ///
-/// Exits with 0 if all results are as expected, with 1 if not, with 3 if mutate rules of a row are not evaluated, and
-/// with 2 if a suite could not be loaded. The other suites are run anyway. Rows of other rules, and rows without an
-/// expected object, are not evaluated, and fail only
-/// with --strict.
+/// Exits with 0 if all results are as expected, with 1 if not, and with 2 if a suite could not be loaded. The
+/// other suites are run anyway. Rows about mutations that are not evaluated end in exit code 3. Other rows that
+/// are not evaluated, and rows without an expected object, fail only with --strict.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 #[command(mut_arg("legacy", |legacy| legacy.help(LEGACY_HELP)))]
