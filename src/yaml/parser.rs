@@ -140,7 +140,7 @@ impl YamlText<'_> {
                 ErrorKind::syntax("a tab is in the indentation, where only spaces may be")
             }
             ParserErrorKind::TabInPlainScalar => {
-                ErrorKind::syntax("a tab stands where only blanks may indent")
+                ErrorKind::syntax("a tab is in the indentation, where only spaces may be")
             }
             ParserErrorKind::UnknownAnchor => unknown_anchor(&self.text[offset..]),
             ParserErrorKind::RecursionLimitExceeded => {
