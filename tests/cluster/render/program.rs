@@ -94,7 +94,7 @@ impl Surroundings {
         builds: &[Build],
         semantics: &str,
     ) -> Result<Rendered, String> {
-        let arguments = ["--check-idempotent", "--semantics", semantics];
+        let arguments = ["--check-idempotent", "--verbose", "--semantics", semantics];
         let (mutated, report) = std::thread::scope(|scope| {
             let report =
                 scope.spawn(|| self.run(&["explain", "-o", "json"], &arguments[1..], policies, builds));
