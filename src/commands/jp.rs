@@ -157,7 +157,7 @@ impl Function {
 impl Query {
     fn run(&self, options: &RunOptions, reporter: &mut Reporter) {
         let semantics = self.semantics;
-        let expression = match Expression::parse(&self.expression, semantics) {
+        let expression = match Expression::parse(&self.expression) {
             Ok(expression) => expression,
             Err(error) => return reporter.error(Exit::Input, shown(&self.expression, &error)),
         };
@@ -236,10 +236,7 @@ fn documents(path: &Path, limits: &Limits) -> Result<Vec<Value>, Vec<SourceError
 fn shown(expression: &str, error: &ParseError) -> String {
     let source = Source::new("expression", expression);
     let excerpt = excerpt(&source, &source.position(error.offset.min(expression.len())));
-    let decided = error
-        .divergence
-        .map_or_else(String::new, |difference| format!(" ({difference} {})", difference.title()));
-    format!("{error}{decided}\n{excerpt}")
+    format!("{error}\n{excerpt}")
 }
 
 #[cfg(test)]
@@ -249,7 +246,7 @@ mod tests {
     #[test]
     fn a_syntax_error_points_into_the_expression() {
         for (text, expected) in [("a.b[", 4), ("foo(@, ", 7), ("a. .b", 3)] {
-            let error = Expression::parse(text, Semantics::Documented).unwrap_err();
+            let error = Expression::parse(text).unwrap_err();
             let message = shown(text, &error);
             let caret = message.lines().last().unwrap();
             assert_eq!(caret.find('^'), Some("1 | ".len() + expected), "{message}");

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use crate::semantics::Divergence;
 use crate::value::{Text, Value};
 
 /// The result of an evaluation.
@@ -17,13 +16,11 @@ pub struct ParseError {
     pub message: String,
     /// Where in the text, in bytes.
     pub offset: usize,
-    /// Set if Kyverno's controllers accept the text.
-    pub divergence: Option<Divergence>,
 }
 
 impl ParseError {
     pub(super) fn new(message: impl Into<String>, offset: usize) -> Self {
-        Self { message: message.into(), offset, divergence: None }
+        Self { message: message.into(), offset }
     }
 
     pub(super) fn syntax(message: impl fmt::Display, offset: usize) -> Self {

@@ -549,7 +549,7 @@ mod tests {
         let random = SeededRandom::new(0);
         let runtime = Runtime::new(&FixedClock::EPOCH, &random, &tracker);
         for text in ["a.b", "a.b[*]", "a.b || a", "a | b", "[a.b][0]"] {
-            let expression = Expression::parse(text, Semantics::default()).unwrap();
+            let expression = Expression::parse(text).unwrap();
             let found = expression.search(&document, &runtime).unwrap();
             assert!(found.same_storage(document.path(&["a", "b"]).unwrap()), "{text}");
         }

@@ -26,7 +26,7 @@ mod x509;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::semantics::{DivergenceSet, Semantics};
+use crate::semantics::DivergenceSet;
 use crate::value::{Text, Value};
 
 pub use error::{EvalError, Limit, ParseError};
@@ -51,7 +51,7 @@ pub const MAX_EXPRESSION_DEPTH: usize = 256;
 /// use kyv::semantics::{DivergenceTracker, Semantics};
 /// use kyv::value::Value;
 ///
-/// let expression = Expression::parse("spec.containers[*].name", Semantics::Documented).unwrap();
+/// let expression = Expression::parse("spec.containers[*].name").unwrap();
 /// let pod = Value::from_json(r#"{"spec":{"containers":[{"name":"a"},{"name":"b"}]}}"#).unwrap();
 /// let tracker = DivergenceTracker::default();
 /// let random = SeededRandom::new(0);
@@ -72,8 +72,8 @@ impl Expression {
     ///
     /// Text outside the grammar, longer than [`MAX_EXPRESSION_BYTES`] or nested deeper than
     /// [`MAX_EXPRESSION_DEPTH`].
-    pub fn parse(text: &str, semantics: Semantics) -> Result<Self, ParseError> {
-        let parsed = parser::parse(text, semantics)?;
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        let parsed = parser::parse(text)?;
         Ok(Self { text: text.into(), root: Arc::new(parsed.root), divergences: parsed.divergences })
     }
 
@@ -108,7 +108,7 @@ impl PartialEq for Expression {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::semantics::DivergenceTracker;
+    use crate::semantics::{DivergenceTracker, Semantics};
 
     #[test]
     fn an_expression_is_shared_between_threads() {
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn each_search_reports_the_divergences_of_parsing() {
-        let expression = Expression::parse("join(',' @)", Semantics::Kyverno).unwrap();
+        let expression = Expression::parse("join(',' @)").unwrap();
         let tracker = DivergenceTracker::new(Semantics::Kyverno);
         let random = SeededRandom::new(0);
         let runtime = Runtime::new(&FixedClock::EPOCH, &random, &tracker);

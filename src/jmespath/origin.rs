@@ -182,11 +182,10 @@ fn projected(projection: &Projection, on: &Origin, reads: &mut PathSet) -> Origi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::semantics::Semantics;
 
     fn reads(expression: &str) -> String {
         let mut reads = PathSet::default();
-        let expression = Expression::parse(expression, Semantics::Documented).unwrap();
+        let expression = Expression::parse(expression).unwrap();
         expression.origin(&Origin::object(), &mut reads).read(&mut reads);
         reads.to_string()
     }

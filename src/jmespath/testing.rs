@@ -18,7 +18,7 @@ pub(super) fn search(document: &str, expression: &str) -> String {
 /// [`search`] with some semantics, and the divergences that were reached.
 pub(super) fn search_with(document: &str, expression: &str, semantics: Semantics) -> (String, DivergenceSet) {
     let document = JsonReader::new(document).last_wins().read().unwrap();
-    let expression = match Expression::parse(expression, semantics) {
+    let expression = match Expression::parse(expression) {
         Ok(expression) => expression,
         Err(error) => return (format!("error: {error}"), DivergenceSet::NONE),
     };

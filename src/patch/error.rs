@@ -83,14 +83,6 @@ pub enum PatchError {
         /// The type found.
         found: &'static str,
     },
-    /// A directive of kubectl that Kyverno's strategic merge does not support.
-    #[error("unsupported patch directive `{key}` at `{at}`")]
-    Directive {
-        /// The directive.
-        key: String,
-        /// Its path in the patch.
-        at: Pointer,
-    },
     /// An anchor that is for validate patterns only.
     #[error("anchor `{key}` at `{at}` has no meaning in a patch")]
     ForeignAnchor {

@@ -56,7 +56,7 @@ divergences! {
         "written as a string",
         "the policy is refused; what a variable gives is written as it is";
     PatchDirective = 6, "kubectl directives other than `$patch`",
-        "the policy is refused",
+        "directives, which are not supported here: the policy runs as in Kyverno",
         "written into the object as literal fields";
     ConditionWritten = 7, "content of a condition anchor",
         "only a test, never written",
@@ -89,7 +89,7 @@ divergences! {
         "zero iterations, with a note",
         "an error";
     ForeachBadList = 17, "foreach without a list, or with the list in braces",
-        "the policy is refused",
+        "not valid: the policy runs as in Kyverno",
         "an error at each object";
     WholePolicyRequest = 18, "other rules of a policy with targets",
         "only the named rule runs for a request",
@@ -98,7 +98,7 @@ divergences! {
         "only the patch is substituted",
         "the whole rule is substituted, so an unused unresolved variable is an error";
     ForeignAnchor = 20, "anchors `=()`, `^()` and `X()` in an overlay",
-        "the policy is refused",
+        "not valid: the policy runs as in Kyverno",
         "written into the object as literal keys";
     EmptyMap = 21, "empty map in an overlay",
         "kept",
@@ -134,7 +134,7 @@ divergences! {
         "not found",
         "the name of one of its keys";
     MissingComma = 32, "JMESPath calls and hashes without commas",
-        "a syntax error",
+        "a syntax error: the policy runs as in Kyverno",
         "accepted";
     CompareResult = 33, "result of `compare()` and `elementIndex`",
         "an ordinary number",

@@ -16,7 +16,6 @@ mod tests;
 
 use crate::jmespath::{EvalError, Expression, Limit, ParseError};
 use crate::secrets::TaintTracker;
-use crate::semantics::Semantics;
 use crate::value::{Pointer, Segment, Text, Value, shortened};
 
 pub use reference::broken_references;
@@ -33,9 +32,9 @@ pub struct Query {
 
 impl Query {
     /// Parses an expression. Its errors are those of [`Query::expression`].
-    pub fn new(text: &str, semantics: Semantics) -> Self {
+    pub fn new(text: &str) -> Self {
         let text = text.trim();
-        Self { text: text.into(), expression: Expression::parse(text, semantics) }
+        Self { text: text.into(), expression: Expression::parse(text) }
     }
 
     /// The expression as written, without surrounding blanks.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::jmespath::ParseError;
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Map, Pointer, Segment, Text, Value};
 
@@ -350,7 +349,7 @@ impl<'a> Substituter<'a> {
                 last_was_shallow = found.shallow;
             }
             current.push_str(&round.text[copied..]);
-            next = TextTemplate::new(current.into(), self.semantics);
+            next = TextTemplate::new(current.into());
             round = &next;
             if last_was_shallow {
                 break;
@@ -378,20 +377,12 @@ impl<'a> Substituter<'a> {
     fn query(&mut self, query: &Query) -> Result<Value, SubstitutionError> {
         let rewritten;
         let query = if self.settings.deleting && query.text().contains("request.object") {
-            rewritten =
-                Query::new(&query.text().replace("request.object", "request.oldObject"), self.semantics);
+            rewritten = Query::new(&query.text().replace("request.object", "request.oldObject"));
             &rewritten
         } else {
             query
         };
-        self.scope.query(query).map_err(|cause| {
-            // Expressions in policies are parsed when they are loaded; this one comes from a value.
-            if let QueryError::Syntax { error: ParseError { divergence: Some(divergence), .. }, .. } = &cause
-            {
-                self.settings.tracker.reach(*divergence);
-            }
-            self.unresolved(query.text(), cause)
-        })
+        self.scope.query(query).map_err(|cause| self.unresolved(query.text(), cause))
     }
 
     fn unresolved(&self, expression: &Text, cause: QueryError) -> SubstitutionError {
@@ -412,7 +403,7 @@ impl<'a> Substituter<'a> {
             self.settings.tracker.reach(Divergence::InlineElement);
         }
         let path = inline_path(&at, self.settings.inline_root);
-        self.query(&Query::new(&path, self.semantics))
+        self.query(&Query::new(&path))
     }
 }
 

@@ -80,11 +80,11 @@ impl Found {
 
 impl TextTemplate {
     /// Finds and parses the variables of a string.
-    pub(super) fn new(text: Text, semantics: Semantics) -> Self {
+    pub(super) fn new(text: Text) -> Self {
         let found = scan::variables(&text)
             .into_iter()
             .map(|variable| Found {
-                query: Query::new(variable.expression, semantics),
+                query: Query::new(variable.expression),
                 range: variable.range,
                 shallow: variable.shallow,
             })
@@ -104,7 +104,7 @@ pub struct Variable {
 
 impl TextTemplate {
     /// Adds the variables of the string. Inside of another variable, the index of a loop counts as 0.
-    fn variables(&self, at: &Pointer, semantics: Semantics, into: &mut Vec<Variable>) {
+    fn variables(&self, at: &Pointer, into: &mut Vec<Variable>) {
         /// Deeper nesting is an error of its own.
         const MAX_ROUNDS: usize = 32;
         /// In place of a variable whose value is not known.
@@ -119,7 +119,7 @@ impl TextTemplate {
             }
             let value = |expression: &str| if is_loop_index(expression) { "0" } else { UNKNOWN }.to_owned();
             match scan::replace_variables(&template.text, value) {
-                Some(replaced) => template = Self::new(replaced.into(), semantics),
+                Some(replaced) => template = Self::new(replaced.into()),
                 None => return,
             }
         }
@@ -193,14 +193,14 @@ impl Template {
         while let Some((at, node)) = open.pop() {
             match node {
                 Node::Fixed(_) | Node::Broken(_) => {}
-                Node::Text(text) => text.variables(&at, self.semantics, &mut found),
+                Node::Text(text) => text.variables(&at, &mut found),
                 Node::List(items) => {
                     open.extend(items.iter().enumerate().map(|(index, item)| (at.index(index), item)));
                 }
                 Node::Map(members) => {
                     for member in members {
                         if let Some(key) = &member.key_template {
-                            key.variables(&at, self.semantics, &mut found);
+                            key.variables(&at, &mut found);
                         }
                         open.push((at.key(member.key.clone()), &member.value));
                     }
@@ -262,7 +262,7 @@ impl Preparation<'_> {
         if !text.contains("{{") {
             return Node::Fixed(Value::String(text));
         }
-        let template = TextTemplate::new(text, self.tracker.semantics());
+        let template = TextTemplate::new(text);
         if template.found.is_empty() {
             return Node::Fixed(scan::unescape_variables(&template.text).into());
         }
@@ -273,7 +273,7 @@ impl Preparation<'_> {
         if !key.contains("{{") {
             return (key.clone(), None);
         }
-        let template = TextTemplate::new(key.clone(), self.tracker.semantics());
+        let template = TextTemplate::new(key.clone());
         if template.found.is_empty() {
             return (scan::unescape_variables(key).into(), None);
         }

@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, collections::BTreeSet, fs, path::Path, path::Pa
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kyv::jmespath::{EvalError, Expression, FixedClock, Runtime, SeededRandom, functions};
-use kyv::semantics::{DivergenceTracker, Semantics};
+use kyv::semantics::DivergenceTracker;
 use kyv::value::{JsonReader, Number, Value};
 use proptest::prelude::*;
 
@@ -83,7 +83,7 @@ enum Failure {
 }
 
 fn search(given: &Value, text: &str) -> Result<Value, Failure> {
-    let expression = Expression::parse(text, Semantics::Documented);
+    let expression = Expression::parse(text);
     let expression = expression.map_err(|error| Failure::Syntax(error.to_string()))?;
     let tracker = DivergenceTracker::default();
     let random = SeededRandom::new(0);
@@ -141,7 +141,7 @@ fn deepest() -> Vec<String> {
         .iter()
         .map(|(open, inner, close)| {
             let nested = |depth| format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
-            let parses = |depth: &usize| Expression::parse(&nested(*depth), Semantics::Documented).is_ok();
+            let parses = |depth: &usize| Expression::parse(&nested(*depth)).is_ok();
             nested((1..256).rev().find(parses).expect("a depth that parses"))
         })
         .collect()
@@ -197,7 +197,7 @@ fn unbounded_expressions_hit_a_limit() {
 fn the_step_limit_is_shared_by_all_searches_of_a_runtime() {
     let items = format!("[{}]", vec!["1"; 1000].join(","));
     let given = Value::from_json(&items).unwrap();
-    let expression = Expression::parse("map(&length(to_string(@)), @)", Semantics::Documented).unwrap();
+    let expression = Expression::parse("map(&length(to_string(@)), @)").unwrap();
     let tracker = DivergenceTracker::default();
     let random = SeededRandom::new(0);
     let runtime = Runtime::new(&FixedClock::EPOCH, &random, &tracker);

@@ -234,8 +234,8 @@ impl Loader<'_> {
         let clock = FixedClock(self.world.now());
         let random = SeededRandom::new(0);
         loader.global_entries(document, self.folder, &|path, data| {
-            let expression = Expression::parse(path, self.dialect.semantics)
-                .map_err(|error| LookupError::Unanswerable(error.to_string()))?;
+            let expression =
+                Expression::parse(path).map_err(|error| LookupError::Unanswerable(error.to_string()))?;
             expression
                 .search(data, &Runtime::new(&clock, &random, &tracker))
                 .map_err(|error| LookupError::Unanswerable(error.to_string()))

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::mem::discriminant;
 
-use crate::semantics::{Divergence, DivergenceSet, Semantics};
+use crate::semantics::{Divergence, DivergenceSet};
 use crate::value::Text;
 
 use super::ast::{Argument, Call, Comparison, Node, Projection, ProjectionKind, Slice};
@@ -17,13 +17,13 @@ pub(super) struct Parsed {
     pub(super) divergences: DivergenceSet,
 }
 
-pub(super) fn parse(text: &str, semantics: Semantics) -> Result<Parsed, ParseError> {
+pub(super) fn parse(text: &str) -> Result<Parsed, ParseError> {
     if text.len() > MAX_EXPRESSION_BYTES {
         let message = format!("longer than {MAX_EXPRESSION_BYTES} bytes");
         return Err(ParseError::syntax(message, MAX_EXPRESSION_BYTES));
     }
     let tokens = lexer::tokens(text)?;
-    let mut parser = Parser { tokens, position: 0, depth: 0, semantics, divergences: DivergenceSet::NONE };
+    let mut parser = Parser { tokens, position: 0, depth: 0, divergences: DivergenceSet::NONE };
     let tree = parser.expression(0)?;
     match parser.peek() {
         Kind::End => Ok(Parsed { root: tree.node, divergences: parser.divergences }),
@@ -51,7 +51,6 @@ struct Parser {
     position: usize,
     /// The number of open expressions.
     depth: usize,
-    semantics: Semantics,
     divergences: DivergenceSet,
 }
 
@@ -409,7 +408,7 @@ impl Parser {
                     self.advance();
                     return self.nest(Node::Hash(members), depth);
                 }
-                Kind::Identifier(_) | Kind::Quoted(_) => self.missing_comma(&Kind::RightBrace)?,
+                Kind::Identifier(_) | Kind::Quoted(_) => self.divergences.insert(Divergence::MissingComma),
                 _ => return self.fail("Expected tQuotedIdentifier or tUnquotedIdentifier"),
             }
         }
@@ -432,7 +431,7 @@ impl Parser {
             match self.peek() {
                 Kind::Comma => self.advance(),
                 Kind::RightParen | Kind::End => {}
-                _ => self.missing_comma(&Kind::RightParen)?,
+                _ => self.divergences.insert(Divergence::MissingComma),
             }
         }
         self.advance();
@@ -446,18 +445,6 @@ impl Parser {
             Kind::Identifier(name) => Ok(name),
             _ => self.fail("Can't have quoted identifier as function name."),
         }
-    }
-
-    /// Accepts or refuses two arguments or members without a comma between them.
-    fn missing_comma(&mut self, or: &Kind) -> Result<(), ParseError> {
-        if self.semantics == Semantics::Documented {
-            let message = format!("Expected tComma or {or}, received: {}", self.peek());
-            let mut error = ParseError::syntax(message, self.offset());
-            error.divergence = Some(Divergence::MissingComma);
-            return Err(error);
-        }
-        self.divergences.insert(Divergence::MissingComma);
-        Ok(())
     }
 }
 

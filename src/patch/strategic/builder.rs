@@ -83,8 +83,8 @@ impl<'a> OverlayBuilder<'a> {
             Ok(Entry { raw: raw.clone(), name: raw.clone(), kind, yields_to_add: false })
         };
         let Some((anchor, name)) = Anchor::parse(raw) else {
-            if is_unsupported_directive(raw, value) && self.tracker.documented(Divergence::PatchDirective) {
-                return Err(PatchError::Directive { key: raw.to_string(), at: self.at.parent() });
+            if is_unsupported_directive(raw, value) {
+                self.tracker.reach(Divergence::PatchDirective);
             }
             return plain(self);
         };
@@ -103,9 +103,7 @@ impl<'a> OverlayBuilder<'a> {
                 })
             }
             Anchor::Equality | Anchor::Existence | Anchor::Negation => {
-                if self.tracker.documented(Divergence::ForeignAnchor) {
-                    return Err(PatchError::ForeignAnchor { key: raw.to_string(), at: self.at.parent() });
-                }
+                self.tracker.reach(Divergence::ForeignAnchor);
                 return plain(self);
             }
         };
@@ -117,7 +115,7 @@ impl<'a> OverlayBuilder<'a> {
         if !contains_add_anchor(value) {
             return Ok(None);
         }
-        // Conditions may contain all anchors, which Kyverno's semantics allow everywhere.
+        // Conditions may contain all anchors, which is no divergence.
         let lenient = DivergenceTracker::new(Semantics::Kyverno);
         let prescan = Prescan::scan(value)?;
         OverlayBuilder { tracker: &lenient, at: self.at.clone(), prescan }.build(value).map(Some)

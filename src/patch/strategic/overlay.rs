@@ -40,8 +40,7 @@ impl Overlay {
     ///
     /// # Errors
     ///
-    /// An overlay that is not an object or is nested too deeply, anchors with spaces around them and, in documented
-    /// semantics, anchors of validate patterns and directives that only kubectl knows.
+    /// An overlay that is not an object or is nested too deeply, or anchors with spaces around them.
     pub fn prepare(overlay: &Value, tracker: &DivergenceTracker) -> Result<Self, PatchError> {
         if overlay.as_object().is_none() {
             return Err(PatchError::NotAnObject { found: overlay.type_name() });

@@ -113,17 +113,16 @@ pub(super) fn check_kinds(list: Option<&Value>, at: &Pointer, findings: &mut Fin
 }
 
 /// Checks the entries of a rule. Kyverno checks less in those of foreach and targets.
-pub(super) fn check(list: Option<&Value>, at: &Pointer, semantics: Semantics, findings: &mut Findings) {
+pub(super) fn check(list: Option<&Value>, at: &Pointer, findings: &mut Findings) {
     check_kinds(list, at, findings);
     for (index, entry) in entries(list).iter().enumerate() {
-        EntryCheck { entry, at: at.index(index), semantics, findings: &mut *findings }.run();
+        EntryCheck { entry, at: at.index(index), findings: &mut *findings }.run();
     }
 }
 
 struct EntryCheck<'a> {
     entry: &'a Value,
     at: Pointer,
-    semantics: Semantics,
     findings: &'a mut Findings,
 }
 
@@ -183,7 +182,7 @@ impl EntryCheck<'_> {
         if text.is_empty() || holds_variable(text) {
             return;
         }
-        if let Err(error) = Query::new(text, self.semantics).expression() {
+        if let Err(error) = Query::new(text).expression() {
             self.error(&[kind, "jmesPath"], format!("failed to parse JMESPath: {error}"));
         }
     }
@@ -218,7 +217,7 @@ mod tests {
         ] {
             let list = Value::array(vec![Value::from_json(entry).unwrap()]);
             let mut findings = Findings::default();
-            check(Some(&list), &Pointer::ROOT, Semantics::Documented, &mut findings);
+            check(Some(&list), &Pointer::ROOT, &mut findings);
             let found: Vec<_> = findings.errors.iter().map(|error| error.message.as_str()).collect();
             match expected {
                 None => assert_eq!(found, [""; 0], "{entry}"),

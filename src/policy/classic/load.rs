@@ -238,7 +238,6 @@ impl Loader<'_> {
             direct: string(self.document, "apiVersion") != "kyverno.io/v2beta1",
         };
         let variable_settings = variable_checks::Settings {
-            semantics: self.dialect.semantics,
             background,
             targets: rules.iter().any(|rule| targets(&rule.value).is_some()),
         };

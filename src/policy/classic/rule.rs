@@ -84,7 +84,7 @@ impl Rule {
         let semantics = tracker.semantics();
         let root = Pointer::ROOT;
         let preconditions = conditions::read(rule, &root.key("preconditions"), at, semantics, findings);
-        context::check(rule.get("context"), &at.key("context"), semantics, findings);
+        context::check(rule.get("context"), &at.key("context"), findings);
         Some(Self {
             name: text(rule, "name"),
             generated_from: source.generated_from.cloned(),

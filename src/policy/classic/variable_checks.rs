@@ -5,13 +5,11 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::pattern;
-use crate::semantics::{Divergence, Semantics};
 use crate::value::{Pointer, Segment, Text, Value};
 use crate::variables::{Query, replace_variables};
 
 use super::findings::Findings;
 use super::written::targets;
-use crate::policy::error::PolicyError;
 use crate::policy::fields::{given, list};
 
 /// What every variable must contain.
@@ -52,7 +50,6 @@ pub(super) const MAX_NESTING: usize = 32;
 /// What the check depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
-    pub(super) semantics: Semantics,
     /// Whether the policy also runs in background scans.
     pub(super) background: bool,
     /// Whether a rule of the policy has targets, which allows variables about users.
@@ -175,7 +172,6 @@ impl Check<'_> {
     fn expression(&mut self, expression: &str) {
         let shown = shortened(expression);
         let path = self.at.to_json_pointer();
-        let semantics = self.settings.semantics;
         let background = self.settings.background && !self.settings.targets;
         if expression.starts_with("element") && !self.in_foreach {
             self.error(format!("variable '{shown}' present outside of foreach at path {path}"));
@@ -184,15 +180,8 @@ impl Check<'_> {
                 "only select variables are allowed in background mode, set spec.background=false: variable \
                  {{{{ {shown} }}}} is not allowed"
             ));
-        } else if let Err(error) = Query::new(expression, semantics).expression() {
-            let message = format!("failed to resolve {shown} at path {path}: {error}");
-            let mut error = PolicyError::new(self.root.join(&self.at), message);
-            if semantics == Semantics::Documented
-                && Query::new(expression, Semantics::Kyverno).expression().is_ok()
-            {
-                error = error.because_of(Divergence::MissingComma);
-            }
-            self.findings.errors.push(error);
+        } else if let Err(error) = Query::new(expression).expression() {
+            self.error(format!("failed to resolve {shown} at path {path}: {error}"));
         } else if self.is_before_targets() {
             if !self.allows_before_targets(expression) {
                 self.error(format!(
@@ -256,7 +245,7 @@ mod tests {
 
     fn errors(rule: &Value, background: bool) -> Vec<String> {
         let targets = rule.path(&["mutate", "targets"]).is_some();
-        let settings = Settings { semantics: Semantics::Documented, background, targets };
+        let settings = Settings { background, targets };
         let mut findings = Findings::default();
         check(rule, &Pointer::ROOT, settings, &mut findings);
         findings.errors.iter().map(|error| error.message.clone()).collect()
@@ -384,18 +373,6 @@ mod tests {
             r#"{{"context":[{{"name":"v","variable":{{"value":"{of_target}"}}}}],"mutate":{{"targets":[{{"name":"a"}}]}}}}"#
         );
         assert_eq!(errors(&Value::from_json(&context).unwrap(), true).len(), 1);
-    }
-
-    #[test]
-    fn a_missing_comma_is_a_divergence() {
-        let rule = label("{{ join('-' request.object.x) }}");
-        let settings = Settings { semantics: Semantics::Documented, background: true, targets: false };
-        let mut found = Findings::default();
-        check(&rule, &Pointer::ROOT, settings, &mut found);
-        assert_eq!(found.errors[0].divergence, Some(Divergence::MissingComma));
-        found.errors.clear();
-        check(&rule, &Pointer::ROOT, Settings { semantics: Semantics::Kyverno, ..settings }, &mut found);
-        assert_eq!(found.errors, []);
     }
 
     #[test]

@@ -33,11 +33,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
 ];
 
 fn parsed(text: &'static str) -> Work {
-    Work::new(|| Expression::parse(text, Semantics::Documented).expect("an expression"))
+    Work::new(|| Expression::parse(text).expect("an expression"))
 }
 
 fn searched(text: &str) -> Work {
-    let expression = Expression::parse(text, Semantics::Documented).expect("an expression");
+    let expression = Expression::parse(text).expect("an expression");
     let context = context();
     // Nothing found may be found in no time.
     assert!(!matches!(search(&expression, &context), Value::Null), "{text}");

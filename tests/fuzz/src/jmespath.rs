@@ -39,7 +39,7 @@ pub fn run(data: &[u8]) {
 
 /// Checks one side; `None` for a text that is no expression.
 fn check(text: &str, root: &Value, semantics: Semantics) -> Option<Outcome> {
-    let expression = match Expression::parse(text, semantics) {
+    let expression = match Expression::parse(text) {
         Ok(expression) => expression,
         Err(error) => {
             assert!(error.offset <= text.len() && !error.message.is_empty());
@@ -54,7 +54,7 @@ fn check(text: &str, root: &Value, semantics: Semantics) -> Option<Outcome> {
     {
         assert_eq!(Value::from_json(&value.to_json()).as_ref(), Ok(value));
     }
-    if let Ok(inside) = Expression::parse(&format!("({text})"), semantics) {
+    if let Ok(inside) = Expression::parse(&format!("({text})")) {
         assert_eq!(search(&inside, root, semantics), outcome, "parentheses change the answer");
     }
     Some(outcome)

@@ -219,27 +219,17 @@ impl Reader<'_> {
             }
             return None;
         }
-        let before = self.tracker.reached();
         // With variables it is compiled once they have values; keys and directives can be checked now.
         match Overlay::prepare(fixed.unwrap_or(overlay), self.tracker) {
             Ok(prepared) => fixed.is_some().then_some(prepared),
             Err(error) => {
-                let (at, divergence) = match &error {
-                    PatchError::ForeignAnchor { at, key } => {
-                        (at.key(key.as_str()), Some(Divergence::ForeignAnchor))
-                    }
-                    PatchError::Directive { at, key } => {
-                        (at.key(key.as_str()), Some(Divergence::PatchDirective))
-                    }
-                    PatchError::UnknownStrategy { at } if fixed.is_some() => (at.clone(), None),
-                    _ if fixed.is_some() => (Pointer::ROOT, None),
+                let at = match &error {
+                    PatchError::UnknownStrategy { at } if fixed.is_some() => at.clone(),
+                    _ if fixed.is_some() => Pointer::ROOT,
                     _ => return None,
                 };
-                let error = PolicyError::new(self.at.join(&below.join(&at)), error.to_string());
-                self.findings.errors.push(match divergence.filter(|reached| !before.contains(*reached)) {
-                    Some(divergence) => error.because_of(divergence),
-                    None => error,
-                });
+                let at = self.at.join(&below.join(&at));
+                self.findings.error(at, error.to_string());
                 None
             }
         }
@@ -392,7 +382,7 @@ impl Reader<'_> {
                 Edit::Patch(self.patch_of_entry(overlay, patch, &at))
             };
             context::check_kinds(entry.get("context"), &self.at.join(&at.key("context")), self.findings);
-            let list = self.foreach_list(entry, &at);
+            let list = self.foreach_list(entry);
             let preconditions = self.foreach_conditions(entry, &at.key("preconditions"));
             let order = match entry.get("order").and_then(Value::as_str) {
                 Some("Ascending") => Some(Order::Ascending),
@@ -439,23 +429,12 @@ impl Reader<'_> {
         }
     }
 
-    fn foreach_list(&mut self, entry: &Value, at: &Pointer) -> Query {
+    fn foreach_list(&self, entry: &Value) -> Query {
         let list = entry.get("list").and_then(Value::as_str).unwrap_or_default();
-        let message = match entry.get("list") {
-            None | Some(Value::Null) => Some("a foreach needs a list"),
-            Some(Value::String(list)) if list.trim().is_empty() => Some("a foreach needs a list"),
-            Some(Value::String(list)) if list.trim_start().starts_with("{{") => {
-                Some("the list of a foreach is an expression, without braces around it")
-            }
-            Some(_) => None,
-        };
-        if let Some(message) = message
-            && self.tracker.documented(Divergence::ForeachBadList)
-        {
-            let error = PolicyError::new(self.at.join(at), message);
-            self.findings.errors.push(error.because_of(Divergence::ForeachBadList));
+        if list.trim().is_empty() || list.trim_start().starts_with("{{") {
+            self.tracker.reach(Divergence::ForeachBadList);
         }
-        Query::new(list, self.tracker.semantics())
+        Query::new(list)
     }
 }
 

@@ -11,7 +11,6 @@ use crate::jmespath::Origin;
 use crate::patch::overlay_paths;
 use crate::pattern::Conditions;
 use crate::policy::RulePaths;
-use crate::semantics::Semantics;
 use crate::value::{PathSet, Pointer, Segment, Step, Text};
 use crate::variables::{Query, Template};
 
@@ -124,7 +123,7 @@ impl Analysis {
                 let Some(path) = jmes_path else { return Origin::default() };
                 // With a value, the expression is evaluated on the value.
                 match (path.fixed(), value) {
-                    (Some(path), None) => self.query(&parse(path.as_str().unwrap_or_default())),
+                    (Some(path), None) => self.query(&Query::new(path.as_str().unwrap_or_default())),
                     (Some(_), Some(_)) => Origin::default(),
                     (None, _) => {
                         self.template(path);
@@ -237,12 +236,6 @@ fn path_of_overlay(at: &Pointer) -> Vec<Step> {
         }
     };
     at.segments().iter().map(step).collect()
-}
-
-/// An expression, which may be valid in one of the two semantics only.
-fn parse(text: &str) -> Query {
-    let documented = Query::new(text, Semantics::Documented);
-    if documented.expression().is_ok() { documented } else { Query::new(text, Semantics::Kyverno) }
 }
 
 /// What `images` is computed from, in objects of all kinds.

@@ -4,6 +4,7 @@ use crate::policy::{Policy, parse};
 use crate::yaml;
 
 use super::*;
+use crate::semantics::Semantics;
 
 /// Reads and writes of a rule for Pods, given its fields beside `name` and `match`.
 fn paths(fields: &str) -> [String; 2] {

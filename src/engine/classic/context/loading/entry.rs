@@ -65,9 +65,8 @@ impl Loading<'_, '_> {
 
     /// An expression with its variables replaced.
     pub(super) fn substitute_query(&mut self, template: &Template) -> Result<Query, LoadError> {
-        let semantics = self.context.tracker().semantics();
         match self.substitute(template)? {
-            Value::String(text) => Ok(Query::new(&text, semantics)),
+            Value::String(text) => Ok(Query::new(&text)),
             _ => {
                 let source = template.source().as_str().unwrap_or_default();
                 Err(format!("jmespath value must be a string {} {source}", self.entry.name).into())

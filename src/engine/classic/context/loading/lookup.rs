@@ -115,7 +115,7 @@ impl Loading<'_, '_> {
             .iter()
             .filter_map(|projection| Some((text(projection, "name")?, text(projection, "jmesPath")?)))
             .collect();
-        let search = |path: &str| self.search(&Query::new(path, tracker.semantics()), &data);
+        let search = |path: &str| self.search(&Query::new(path), &data);
         let found = if projection.is_empty() {
             data.clone()
         } else {
@@ -217,7 +217,7 @@ impl Loading<'_, '_> {
         if path.is_empty() {
             return Ok(Loaded::Merging(answer));
         }
-        let applied = self.apply(&Query::new(path, self.context.tracker().semantics()), &answer);
+        let applied = self.apply(&Query::new(path), &answer);
         applied.map_err(|error| format!("failed to store data for APICall: {error}").into())
     }
 

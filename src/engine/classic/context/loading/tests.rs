@@ -44,7 +44,7 @@ fn with_world<T>(
 }
 
 fn evaluate(context: &mut Context<'_>, expression: &str) -> Result<String, String> {
-    let found = context.query(&Query::new(expression, Semantics::Documented));
+    let found = context.query(&Query::new(expression));
     found.map(|value| value.to_json()).map_err(|error| error.to_string())
 }
 
@@ -153,7 +153,7 @@ fn a_failed_entry_is_loaded_again() {
     in_context(Limits::default(), |context| {
         context.register(&entries(&[("a", "element")]));
         assert!(evaluate(context, "a").is_err());
-        context.set_element((&"x".into(), &Query::new("list", Semantics::Documented)), 0, 0);
+        context.set_element((&"x".into(), &Query::new("list")), 0, 0);
         assert_eq!(evaluate(context, "a").unwrap(), r#""x""#);
     });
 }
