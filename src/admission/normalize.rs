@@ -112,13 +112,15 @@ fn fields(shape: &Struct, members: &Map, known: Option<&Value>) -> Normalized {
     let mut missing = shape.required;
     let mut changed: Option<Map> = None;
     for (index, (key, value)) in members.iter().enumerate() {
+        let known = known.and_then(|known| known.get_near(key, index));
+        if shape.required == 0 && changed.is_none() && known.is_some_and(|known| value.same_storage(known)) {
+            continue;
+        }
         let field = shape.find(key);
         let member = match field {
             None => Member::Drop,
-            Some(place) => {
-                field_value(&shape.fields[place], value, known.and_then(|known| known.get_near(key, index)))
-                    .map_err(|fault| fault.below(Segment::Key(key.clone())))?
-            }
+            Some(place) => field_value(&shape.fields[place], value, known)
+                .map_err(|fault| fault.below(Segment::Key(key.clone())))?,
         };
         if let (Some(place), Member::Keep | Member::Replace(_)) = (field, &member) {
             missing &= !(1 << place);

@@ -31,15 +31,23 @@ pub fn restore(
         return after.clone();
     }
     let mut restored = rewritten(Some(written), admitted, after).unwrap_or_else(|| written.clone());
-    let Some(goal) = admit(after) else { return restored };
+    let mut goal = None;
     for round in 1..=MAX_ROUNDS {
         let Some(view) = admit(&restored) else { return restored };
-        if is_same(&view, &goal) {
+        // The view of a view is the view itself.
+        if view == *after {
             return restored;
         }
-        let next = rewritten(Some(&restored), &view, &goal);
+        if goal.is_none() {
+            goal = admit(after);
+        }
+        let Some(goal) = &goal else { return restored };
+        if is_same(&view, goal) {
+            return restored;
+        }
+        let next = rewritten(Some(&restored), &view, goal);
         let next = next.filter(|next| round < MAX_ROUNDS && *next != restored);
-        if let Some(next) = next.or_else(|| replaced(Some(&restored), &view, &goal)) {
+        if let Some(next) = next.or_else(|| replaced(Some(&restored), &view, goal)) {
             restored = next;
         }
     }

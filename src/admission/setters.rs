@@ -24,27 +24,33 @@ pub(super) fn apply(id: TypeId, value: &mut Value, known: Option<&Value>) {
 }
 
 fn apply_fields(shape: &Struct, value: &mut Value, known: Option<&Value>) {
-    for field in shape.changing() {
+    for (field, below) in shape.changing() {
+        let Some(members) = value.as_object() else { return };
+        let mut place = members.get_index_of(field.name);
+        let member = place.and_then(|index| members.get_index(index)).map(|(_, member)| member);
         if let Some(default) = &field.default
-            && is_unset(field, value)
+            && (member.is_none() || field.empty.as_ref() == member)
         {
             value.insert(field.key.clone(), default.clone());
+            place = place.or_else(|| value.as_object().map(|members| members.len() - 1));
         }
-        let below = field.kind.named().is_some_and(TypeId::has_setters);
-        let known = known.and_then(|known| known.get(field.name));
-        let is_open =
-            |member: &Value| !member.is_null() && !known.is_some_and(|known| member.same_storage(known));
-        if below && value.get(field.name).is_some_and(is_open) {
-            let member = value.as_object_mut().and_then(|members| members.get_mut(field.name));
-            if let Some(member) = member {
-                apply_kind(&field.kind, member, known);
-            }
+        if let Some(index) = place.filter(|_| below) {
+            apply_member(field, index, value, known);
         }
     }
 }
 
-fn is_unset(field: &Field, value: &Value) -> bool {
-    value.get(field.name).is_none_or(|member| field.empty.as_ref() == Some(member))
+/// Sets the defaults below the member of a field.
+fn apply_member(field: &Field, index: usize, value: &mut Value, known: Option<&Value>) {
+    let known = known.and_then(Value::as_object).and_then(|known| known.get_near(&field.key, index));
+    let member = value.as_object().and_then(|members| members.get_index(index));
+    let is_open =
+        |member: &Value| !member.is_null() && !known.is_some_and(|known| member.same_storage(known));
+    if member.is_some_and(|(_, member)| is_open(member))
+        && let Some((_, member)) = value.as_object_mut().and_then(|members| members.get_index_mut(index))
+    {
+        apply_kind(&field.kind, member, known);
+    }
 }
 
 fn apply_kind(kind: &Kind, value: &mut Value, known: Option<&Value>) {

@@ -2,6 +2,7 @@
 //!
 //! The table is `types.txt`, one line for each kind and each named type. It is read type by type, when an object needs it.
 
+use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
 use crate::value::{GroupVersionKind, Number, Text, Value};
@@ -26,6 +27,17 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
         Row { name, text, parsed: OnceLock::new(), has_setters: OnceLock::new() }
     };
     TABLE.lines().map(row).collect()
+});
+
+/// The types of the kinds, by group, version and kind.
+static KINDS: LazyLock<HashMap<[&str; 3], TypeId>> = LazyLock::new(|| {
+    let kind = |row: &Row| {
+        let id = TypeId::of_name(row.text.strip_prefix("= ")?)?;
+        let (version, kind) = row.name.rsplit_once('/')?;
+        let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
+        Some(([group, version, kind], id))
+    };
+    ROWS.iter().filter_map(kind).collect()
 });
 
 struct Row {
@@ -63,7 +75,8 @@ pub(super) struct Struct {
     pub(super) fields: Vec<Field>,
     /// The indexes of the fields that JSON always has.
     pub(super) required: u64,
-    changing: OnceLock<Vec<usize>>,
+    /// The indexes of the fields that have a default or may get one below, and whether the latter.
+    changing: OnceLock<Vec<(usize, bool)>>,
 }
 
 /// A field of a struct.
@@ -116,11 +129,7 @@ pub(super) struct TypeId(usize);
 impl TypeId {
     /// The type of a kind, if the table has it.
     pub(super) fn of_kind(kind: &GroupVersionKind) -> Option<Self> {
-        let name = match &*kind.group {
-            "" => format!("{}/{}", kind.version, kind.kind),
-            group => format!("{group}/{}/{}", kind.version, kind.kind),
-        };
-        Self::of_name(ROWS[find(&name)?].text.strip_prefix("= ")?)
+        KINDS.get(&[&*kind.group, &*kind.version, &*kind.kind]).copied()
     }
 
     /// The type with this name.
@@ -205,13 +214,15 @@ impl Struct {
         self.fields.iter().position(|field| field.name == name)
     }
 
-    /// The fields that have a default, or may get one below.
-    pub(super) fn changing(&self) -> impl Iterator<Item = &Field> {
-        let is_changing = |(_, field): &(usize, &Field)| {
-            field.default.is_some() || field.kind.named().is_some_and(TypeId::has_setters)
+    /// The fields that have a default or may get one below, and whether the latter.
+    pub(super) fn changing(&self) -> impl Iterator<Item = (&Field, bool)> {
+        let changing = |(index, field): (usize, &Field)| {
+            let below = field.kind.named().is_some_and(TypeId::has_setters);
+            (below || field.default.is_some()).then_some((index, below))
         };
-        let find = || self.fields.iter().enumerate().filter(is_changing).map(|(index, _)| index).collect();
-        self.changing.get_or_init(find).iter().map(|index| &self.fields[*index])
+        let changing =
+            self.changing.get_or_init(|| self.fields.iter().enumerate().filter_map(changing).collect());
+        changing.iter().map(|(index, below)| (&self.fields[*index], *below))
     }
 
     /// What JSON has of a struct in which no field is set.

@@ -241,18 +241,29 @@ fn added(at: &mut Vec<Step>, value: &Value, set: &mut PathSet) {
 }
 
 fn compare_members(at: &mut Vec<Step>, old: &Map, new: &Map, set: &mut PathSet) {
-    for (key, was) in old {
+    let mut removed = 0;
+    for (index, (key, was)) in old.iter().enumerate() {
+        let is = new.get_near(key, index);
+        removed += usize::from(is.is_none());
+        if is.is_some_and(|is| was.same_storage(is)) {
+            continue;
+        }
         at.push(Step::Key(key.clone()));
-        match new.get(key) {
+        match is {
             Some(is) => compare(at, was, is, set),
             None => set.insert(at),
         }
         at.pop();
     }
-    for (key, value) in new.iter().filter(|(key, _)| !old.contains_key(key)) {
-        at.push(Step::Key(key.clone()));
-        added(at, value, set);
-        at.pop();
+    if new.len() == old.len() - removed {
+        return;
+    }
+    for (index, (key, value)) in new.iter().enumerate() {
+        if old.get_near(key, index).is_none() {
+            at.push(Step::Key(key.clone()));
+            added(at, value, set);
+            at.pop();
+        }
     }
 }
 
