@@ -11,6 +11,8 @@ mod evaluation;
 mod family;
 #[cfg(test)]
 mod fixed_label;
+#[cfg(test)]
+mod generated;
 mod input_names;
 mod limits;
 mod lookups;

@@ -46,7 +46,7 @@ fn needs_fields(evaluation: &Evaluation<'_>, number: usize, report: &PolicyRepor
     })
 }
 
-fn did_run(rule: &RuleReport) -> bool {
+pub(super) fn did_run(rule: &RuleReport) -> bool {
     !matches!(rule.outcome, Outcome::Skipped(SkipReason::NotSelected(_)))
 }
 
@@ -68,12 +68,7 @@ fn differences(
     }
     let admitted = &evaluation.placed.object;
     let of_written = Differences::between(admitted, written);
-    let mut policies = Vec::with_capacity(reports.len());
-    for (number, report) in reports {
-        let (policy, parts) = evaluation.policies.at(*number)?;
-        let (before, after) = states(evaluation, steps, *number);
-        policies.push(Ran { number: *number, policy, parts, report, before, after });
-    }
+    let policies = ran(evaluation, reports, steps)?;
     if !policies.iter().any(|policy| of_written.concern(policy)) {
         return None;
     }
@@ -112,6 +107,20 @@ fn differences(
         }));
     }
     Some(found)
+}
+
+/// The policies of a run.
+pub(super) fn ran<'a>(
+    evaluation: &'a Evaluation<'_>,
+    reports: &'a [(usize, PolicyReport)],
+    steps: &'a [PolicyStep],
+) -> Option<Vec<Ran<'a>>> {
+    let ran = |(number, report): &'a (usize, PolicyReport)| {
+        let (policy, parts) = evaluation.policies.at(*number)?;
+        let (before, after) = states(evaluation, steps, *number);
+        Some(Ran { number: *number, policy, parts, report, before, after })
+    };
+    reports.iter().map(ran).collect()
 }
 
 /// The object before a policy, and after it.
@@ -168,7 +177,7 @@ fn fields<'a>(policy: &Ran<'_>, rule: &RuleReport, defaults: &'a [Default]) -> V
 }
 
 /// Whether a rule does the same in another run of its policy.
-fn is_same(effect: &Effect, rule: &RuleReport) -> bool {
+pub(super) fn is_same(effect: &Effect, rule: &RuleReport) -> bool {
     let Effect::Rerun(report) = effect else { return true };
     let other = report.as_ref().and_then(|report| report.rules.iter().find(|other| other.rule == rule.rule));
     other.is_some_and(|other| {

@@ -63,6 +63,11 @@ impl Walk<'_> {
                     self.element(item, position);
                 }
             }
+            // To remove a member of a map that is missing leaves an empty one.
+            Value::Null => {
+                self.reads.insert_parents(&self.path);
+                self.write();
+            }
             _ if self.path.is_empty() && node.as_object().is_some() => {}
             _ => self.write(),
         }
@@ -163,7 +168,7 @@ mod tests {
     #[test]
     fn overlays_read_conditions_and_write_the_rest() {
         for (kind, overlay, reads, writes) in [
-            ("Pod", r#"{"spec":{"a":1,"b":{"c":null,"d":{}}}}"#, "nothing", "spec.a, spec.b.c, spec.b.d"),
+            ("Pod", r#"{"spec":{"a":1,"b":{"c":null,"d":{}}}}"#, "spec.b", "spec.a, spec.b.c, spec.b.d"),
             ("Pod", r#"{"spec":{"+(a)":1}}"#, "spec.a", "spec.a"),
             ("Pod", r#"{"spec":{"(a)":">1","b":1}}"#, "spec.a", "spec.a, spec.b"),
             (
