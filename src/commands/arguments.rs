@@ -57,6 +57,13 @@ pub(super) struct RunArguments {
     /// Print each error and note on standard error, not one for each cause.
     #[arg(short, long, conflicts_with = "quiet", help_heading = "Output")]
     verbose: bool,
+    /// Print the summary on stderr as tables: objects by policy, rule, kind and namespace.
+    #[arg(long, conflicts_with = "quiet", help_heading = "Output")]
+    summary: bool,
+    /// On a terminal, print a result that is longer than the screen at once. By default it goes through the
+    /// pager of KYV_PAGER or PAGER, or less.
+    #[arg(long, help_heading = "Output")]
+    no_pager: bool,
 }
 
 /// Policies and objects from files.
@@ -394,6 +401,8 @@ impl From<RunArguments> for RunOptions {
             strict: arguments.strict,
             quiet: arguments.quiet,
             verbose: arguments.verbose,
+            summary_tables: arguments.summary,
+            pager: !arguments.no_pager,
             check_idempotent: arguments.check_idempotent,
             workers: arguments.workers.map_or(0, usize::from),
             show_secrets: arguments.show_secrets,

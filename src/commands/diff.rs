@@ -4,17 +4,19 @@ use std::io::{self, Write as _};
 
 use clap::Args;
 
-use crate::render::{Layout, Markdown, Report, Summary};
+use crate::render::{Format, Layout, Markdown, Report, Summary};
 
 use super::arguments::{DiffOptions, RuleArguments, RunArguments};
 use super::driver::Presentation;
 use super::exit::Exit;
+use super::external_diff::ExternalDiff;
 use super::formats::{FormatChoice, FormatOptions, format_parser};
 use super::options::RunOptions;
 use super::present::present;
 use super::server_dry_run::NO_CLUSTER;
 use super::session::{Session, on_threads};
 use super::summary::SummaryStyle;
+use super::terminal;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,19 +80,19 @@ static FORMATS: &[FormatChoice<FormatOptions>] = &[
     FormatChoice {
         name: "diff",
         help: "A unified diff of the files, for `git apply` and `patch -p1`; a diff of each object for other inputs",
-        summary: SummaryStyle::Table,
+        summary: SummaryStyle::WouldLine,
         format: |options| Box::new(options.diff()),
     },
     FormatChoice {
         name: "summary",
         help: "Tables: objects by policy, rule, kind and namespace",
         summary: SummaryStyle::None,
-        format: |_| Box::new(Summary),
+        format: |options| Box::new(Summary { width: options.width }),
     },
     FormatChoice {
         name: "json",
         help: "A report of all objects that a rule matched, and the counts",
-        summary: SummaryStyle::Line,
+        summary: SummaryStyle::WouldLine,
         format: |_| Box::new(Report),
     },
     FormatChoice {
@@ -109,10 +111,20 @@ pub(super) fn run(arguments: Arguments) -> Exit {
             return reporter.error(Exit::Input, NO_CLUSTER);
         }
         let session = Session::open(options, reporter);
-        let format = (output.format)(FormatOptions { layout: Layout::Kept, style: style.style() });
-        style.note_unused(format.shows_diff(), reporter);
-        let presentation = Presentation { server_dry_run, ..Presentation::new(&*format, output.summary) };
+        let width = terminal::width(&io::stdout());
+        let format = (output.format)(FormatOptions { layout: Layout::Kept, style: style.style(), width });
+        let is_diff = output.name == "diff";
+        let external_diff =
+            is_diff.then(|| ExternalDiff::from_environment(options.namespace_or_default())).flatten();
+        style.note_unused(format.shows_diff() && external_diff.is_none(), reporter);
+        let shown: &dyn Format = external_diff.as_ref().map_or(&*format, |program| program);
+        let presentation = Presentation {
+            server_dry_run,
+            external_diff: external_diff.as_ref(),
+            ..Presentation::new(shown, output.summary, options)
+        };
         match present(options, session.as_ref(), &presentation, reporter) {
+            Some(_) if external_diff.as_ref().is_some_and(ExternalDiff::finds_nothing) => {}
             Some(summary) if summary.tally.changed > 0 => reporter.worsen(Exit::Changes),
             Some(_) => {}
             None => {

@@ -9,6 +9,9 @@ use crate::source::{InputBatch, InputErrors};
 
 use super::evaluate::Evaluated;
 use super::exit::Exit;
+use super::external_diff::ExternalDiff;
+use super::options::RunOptions;
+use super::pager::Pager;
 use super::pipeline::evaluate_all;
 use super::reporter::Reporter;
 use super::selection::Selection;
@@ -25,12 +28,24 @@ pub(super) struct Presentation<'a> {
     pub(super) closing: Closing,
     /// Whether each changed object is sent to the API server as a dry run.
     pub(super) server_dry_run: bool,
+    /// What shows a result that is longer than the screen.
+    pub(super) pager: Option<Pager>,
+    /// The program that shows the differences.
+    pub(super) external_diff: Option<&'a ExternalDiff>,
 }
 
 impl<'a> Presentation<'a> {
     /// All results in one of the formats.
-    pub(super) const fn new(format: &'a dyn Format, summary: SummaryStyle) -> Self {
-        Self { format, summary, selection: None, closing: Closing::ALL, server_dry_run: false }
+    pub(super) fn new(format: &'a dyn Format, summary: SummaryStyle, options: &RunOptions) -> Self {
+        Self {
+            format,
+            summary: if options.summary_tables { summary.with_tables() } else { summary },
+            selection: None,
+            closing: Closing::ALL,
+            server_dry_run: false,
+            pager: if options.pager { Pager::of_stdout() } else { None },
+            external_diff: None,
+        }
     }
 
     /// Evaluates all documents of a run and prints the result, unless some input could not be read. Errors are reported.
@@ -41,9 +56,11 @@ impl<'a> Presentation<'a> {
         batches: impl Iterator<Item = InputBatch>,
         reporter: &mut Reporter,
     ) -> RunSummary {
-        let counts_impact = self.format.shows_impact() || self.summary == SummaryStyle::Table;
+        let counts_impact = self.format.shows_impact() || self.summary.shows_impact();
         let mut summary = if counts_impact { RunSummary::default() } else { RunSummary::without_impact() };
-        if let Err(error) = self.print(session, world, batches, &mut summary, reporter) {
+        let printed = self.print(session, world, batches, &mut summary, reporter);
+        reporter.release();
+        if let Err(error) = printed {
             reporter.unwritten(&error);
         }
         summary
@@ -62,7 +79,7 @@ impl<'a> Presentation<'a> {
         let cluster = session.cluster.as_deref().filter(|_| self.server_dry_run);
         let dry_runs = cluster.map(|cluster| DryRuns::new(cluster, &evaluator));
         let mut writer = self.format.writer();
-        let mut spool = session.spool(reporter);
+        let mut spool = session.spool(self.pager.clone(), reporter);
         let mut errors = InputErrors::default();
         let mut secrets = 0;
         let prepare = |evaluated: &mut Evaluated| self.prepare(evaluated, evaluator.shows_secrets, dry_runs);
@@ -83,6 +100,8 @@ impl<'a> Presentation<'a> {
             if spool.is_due() { reporter.suspend_progress(|| spool.print_pending()) } else { Ok(()) }
         };
         let evaluated = evaluate_all(batches, &evaluator, prepare, consume, |error| errors.push(error));
+        // The result comes first.
+        reporter.hold();
         summary.report_grouped_errors(reporter);
         evaluated?;
         reporter.unread_files(&errors.into_iter().collect::<Vec<_>>());
@@ -106,12 +125,16 @@ impl<'a> Presentation<'a> {
             errors: &reporter.errors(),
         };
         writer.finish(&totals, &mut spool)?;
-        spool.print_pending()?;
+        let printed = spool.print_all();
+        if let Some(program) = self.external_diff {
+            program.run(reporter);
+        }
+        reporter.release();
         if let Some(error) = self.selection.and_then(|selection| selection.unmatched(&summary.tally)) {
             reporter.error(Exit::Input, &error);
         }
-        summary.close(&session.context(), self.closing, self.summary, reporter);
-        spool.print_all()
+        summary.close(&session.context(), self.closing, reporter);
+        printed
     }
 
     /// Formats a document; called on many threads.

@@ -98,7 +98,7 @@ pub(super) fn run(arguments: Arguments) -> Exit {
         let presentation = Presentation {
             selection: Some(&selection),
             closing,
-            ..Presentation::new(&*format, output.summary)
+            ..Presentation::new(&*format, output.summary, options)
         };
         present(options, session.as_ref(), &presentation, reporter);
     })

@@ -21,6 +21,8 @@ pub(super) struct FormatChoice<O> {
 pub(super) struct FormatOptions {
     pub(super) layout: Layout,
     pub(super) style: DiffStyle,
+    /// The most characters of a line of a table; `None` for any number.
+    pub(super) width: Option<usize>,
 }
 
 impl FormatOptions {

@@ -103,7 +103,7 @@ impl<'a> Edits<'a> {
             return;
         }
         summary.find_installed(session);
-        summary.close(&session.context(), Closing::ALL, SummaryStyle::None, reporter);
+        summary.close(&session.context(), Closing::ALL, reporter);
         let mut style = SummaryStyle::WouldLine;
         if self.check {
             self.report_changes(reporter);

@@ -123,10 +123,11 @@ pub(super) fn run(arguments: Arguments) -> Exit {
             return reporter.error(Exit::Input, NO_CLUSTER);
         }
         let session = Session::open(options, reporter);
-        let format = (output.format)(FormatOptions { layout, style: style.style() });
+        let format = (output.format)(FormatOptions { layout, style: style.style(), width: None });
         style.note_unused(format.shows_diff() && !in_place, reporter);
         if !in_place {
-            let presentation = Presentation { server_dry_run, ..Presentation::new(&*format, output.summary) };
+            let presentation =
+                Presentation { server_dry_run, ..Presentation::new(&*format, output.summary, options) };
             present(options, session.as_ref(), &presentation, reporter);
             return;
         }

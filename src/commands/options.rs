@@ -65,6 +65,10 @@ pub(super) struct RunOptions {
     pub(super) quiet: bool,
     /// Whether each diagnostic is printed, not one for each group.
     pub(super) verbose: bool,
+    /// Whether the summary is tables, not a line.
+    pub(super) summary_tables: bool,
+    /// Whether a result that is longer than the terminal goes through a pager.
+    pub(super) pager: bool,
     /// Whether each changed object is evaluated a second time.
     pub(super) check_idempotent: bool,
     /// The time that policies see; `None` for the start of the run.

@@ -16,6 +16,17 @@ pub(super) fn present(
     presentation: &Presentation<'_>,
     reporter: &mut Reporter,
 ) -> Option<RunSummary> {
+    let summary = evaluate(options, session, presentation, reporter)?;
+    summary.report_totals(presentation.summary, reporter);
+    Some(summary)
+}
+
+fn evaluate(
+    options: &RunOptions,
+    session: Option<&Session>,
+    presentation: &Presentation<'_>,
+    reporter: &mut Reporter,
+) -> Option<RunSummary> {
     if options.is_live() {
         return live::run(options, session, presentation, reporter);
     }

@@ -41,6 +41,8 @@ pub(super) struct Reporter {
     /// The first errors that were printed, for results that repeat them, and how many more there are.
     errors: Vec<String>,
     more_errors: usize,
+    /// What is printed after the result; `None` where everything is printed at once.
+    held: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +93,7 @@ impl Reporter {
             notes: Vec::new(),
             errors: Vec::new(),
             more_errors: 0,
+            held: None,
         }
     }
 
@@ -273,7 +276,7 @@ impl Reporter {
         }
     }
 
-    pub(super) fn summary(&self, message: &str) {
+    pub(super) fn summary(&mut self, message: &str) {
         if !self.verbosity.quiet {
             self.print(&format!("{message}\n"));
         }
@@ -301,7 +304,23 @@ impl Reporter {
         self.progress.finish();
     }
 
-    fn print(&self, text: &str) {
+    /// Keeps everything until [`Self::release`]: diagnostics come after the result.
+    pub(super) fn hold(&mut self) {
+        self.held.get_or_insert_default();
+    }
+
+    /// Prints what was kept.
+    pub(super) fn release(&mut self) {
+        if let Some(text) = self.held.take() {
+            self.print(&text);
+        }
+    }
+
+    fn print(&mut self, text: &str) {
+        if let Some(held) = &mut self.held {
+            held.push_str(text);
+            return;
+        }
         let text = printable(text);
         self.progress.suspend(|| {
             // A failure to write to standard error cannot be reported.

@@ -4,6 +4,8 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 
 use tempfile::SpooledTempFile;
 
+use super::pager::{Pager, is_longer_than_screen};
+
 /// A result of more bytes goes to an unlinked temporary file.
 const SPOOL_MEMORY_BYTES: usize = 8 << 20;
 
@@ -22,17 +24,25 @@ pub(super) struct Spool {
     buffer: Vec<u8>,
     /// Whether the reader of standard output is gone.
     is_closed: bool,
+    /// What shows a result that is longer than the screen.
+    pager: Option<Pager>,
 }
 
 impl Spool {
     /// An empty spool that keeps the result until the end.
     pub(super) fn new() -> Self {
-        Self { file: Some(SpooledTempFile::new(SPOOL_MEMORY_BYTES)), buffer: Vec::new(), is_closed: false }
+        let file = Some(SpooledTempFile::new(SPOOL_MEMORY_BYTES));
+        Self { file, buffer: Vec::new(), is_closed: false, pager: None }
+    }
+
+    /// The same, with a pager for a result that is longer than the screen.
+    pub(super) fn paged(pager: Option<Pager>) -> Self {
+        Self { pager, ..Self::new() }
     }
 
     /// An empty spool that streams; [`Spool::print_pending`] has to be called whenever it [is due](Self::is_due).
     pub(super) const fn streaming() -> Self {
-        Self { file: None, buffer: Vec::new(), is_closed: false }
+        Self { file: None, buffer: Vec::new(), is_closed: false, pager: None }
     }
 
     /// Whether there is enough to be printed now.
@@ -57,6 +67,14 @@ impl Spool {
         let Some(mut file) = self.file.take() else { return self.print_pending() };
         file.write_all(&self.buffer)?;
         file.seek(SeekFrom::Start(0))?;
+        if let Some(pager) = &self.pager {
+            let is_long = is_longer_than_screen(&mut file)?;
+            file.seek(SeekFrom::Start(0))?;
+            if is_long && pager.show(&mut file)? {
+                return Ok(());
+            }
+            file.seek(SeekFrom::Start(0))?;
+        }
         copy(&mut file)
     }
 

@@ -116,7 +116,13 @@ mod tests {
             row(Verdict::NotEvaluated, "validate rule"),
         ];
         let suite = SuiteReport { file: "f".into(), name: "".into(), rows };
-        let view = SuiteView { fail_only: false, detailed: false, strict: false, palette: Palette::Plain };
+        let view = SuiteView {
+            fail_only: false,
+            detailed: false,
+            strict: false,
+            palette: Palette::Plain,
+            width: None,
+        };
         let name = "<testcase classname=\"p/a&quot;&lt;b&gt;\" name=\"x &amp; y\u{fffd}\"";
         let expected = format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>
@@ -134,7 +140,13 @@ mod tests {
 
     #[test]
     fn a_suite_that_could_not_be_loaded_is_an_error() {
-        let view = SuiteView { fail_only: true, detailed: false, strict: false, palette: Palette::Plain };
+        let view = SuiteView {
+            fail_only: true,
+            detailed: false,
+            strict: false,
+            palette: Palette::Plain,
+            width: None,
+        };
         let unloaded = UnloadedSuite { file: "f".into(), reasons: vec!["f:1:1: a < b\n 1 | text".into()] };
         let expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>
 <testsuites tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">

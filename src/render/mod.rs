@@ -28,7 +28,7 @@ pub use formats::{
 };
 pub use json::{impact_json, object_json, tally_json};
 pub use junit::suites_junit;
-pub use mask::{Masked, mask_beside};
+pub use mask::{Masked, mask_beside, masked_states};
 pub use messages::{
     RuleError, divergence_notes, dry_run_line, error_lines, missing_targets, rule_errors, shown_message,
 };
@@ -37,7 +37,7 @@ pub use printable::{printable, printable_line};
 pub use suite::{
     SuiteView, suite_difference, suite_totals, suites_json, suites_markdown, suites_text, unsupported_rows,
 };
-pub use summary::{Width, dry_runs_line, markdown, refused_inputs, summary_table};
+pub use summary::{dry_runs_line, impact_line, markdown, refused_inputs, summary_table};
 pub use words::{and_more, counted, first_names, listed, thousands};
 
 /// The origin of an object: a file and a line.

@@ -30,6 +30,8 @@ pub struct SuiteView {
     pub strict: bool,
     /// The colours of diffs.
     pub palette: Palette,
+    /// The most characters of a line of a table; `None` for any number.
+    pub width: Option<usize>,
 }
 
 impl SuiteView {
@@ -121,8 +123,10 @@ pub fn suites_text(suites: &[SuiteReport], view: &SuiteView) -> String {
             continue;
         }
         let _ = writeln!(out, "{}", one_line(&title(suite)));
+        let headings = view.headings().to_vec();
+        let names = headings.len();
         let cells = rows.iter().map(|(number, row)| cells(*number, row).to_vec()).collect();
-        let _ = writeln!(out, "{}", Table::new(view.headings().to_vec(), 0, cells).text());
+        let _ = writeln!(out, "{}", Table::new(headings, names, cells).text(view.width));
         for difference in rows.iter().filter_map(|(_, row)| suite_difference(row, view.palette)) {
             let _ = writeln!(out, "{difference}");
         }
@@ -294,7 +298,7 @@ mod tests {
     }
 
     const VIEW: SuiteView =
-        SuiteView { fail_only: false, detailed: true, strict: false, palette: Palette::Plain };
+        SuiteView { fail_only: false, detailed: true, strict: false, palette: Palette::Plain, width: None };
 
     #[test]
     fn tables_line_up_and_secrets_are_masked() {

@@ -17,15 +17,6 @@ const PATHS: usize = 3;
 /// The most rows of a table; those with the fewest changes are summed up in one more.
 const ROWS: usize = 20;
 
-/// The tables of a summary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Width {
-    /// One table; none if it would be too long.
-    Short,
-    /// Tables by policy, kind and namespace, too.
-    Full,
-}
-
 /// A row of a table.
 struct Row {
     /// The cells of the first columns.
@@ -106,12 +97,9 @@ fn folded(mut rows: Vec<Row>, columns: &Columns) -> Vec<Row> {
 }
 
 /// The tables of a summary with their titles.
-fn tables(tally: &Totals, width: Width) -> Vec<(&'static str, Table)> {
+fn tables(tally: &Totals) -> Vec<(&'static str, Table)> {
     let mut tables = Vec::new();
     let is_long = tally.rows.len() > ROWS;
-    if is_long && width == Width::Short {
-        return tables;
-    }
     if is_long {
         let mut rules: IndexMap<[&Text; 2], TotalsRow> = IndexMap::new();
         for (key, row) in &tally.rows {
@@ -136,21 +124,16 @@ fn tables(tally: &Totals, width: Width) -> Vec<(&'static str, Table)> {
     ];
     // A single row is the same as the totals.
     for (title, name, counts) in dimensions.into_iter().filter(|(_, _, counts)| counts.len() > 1) {
-        if width == Width::Full {
-            let rows = counts.iter().map(|(name, counts)| Row::of_objects(name, counts)).collect();
-            tables.push((title, table(&[name], &OBJECT_COLUMNS, &folded(rows, &OBJECT_COLUMNS))));
-        }
+        let rows = counts.iter().map(|(name, counts)| Row::of_objects(name, counts)).collect();
+        tables.push((title, table(&[name], &OBJECT_COLUMNS, &folded(rows, &OBJECT_COLUMNS))));
     }
     tables
 }
 
 /// A line on the rows that the tables leave out.
-fn omitted_rows(tally: &Totals, width: Width) -> Option<String> {
+fn omitted_rows(tally: &Totals) -> Option<String> {
     let rows = tally.rows.len();
-    (rows > ROWS).then(|| match width {
-        Width::Short => "tables by rule, policy, kind and namespace: -o summary".to_owned(),
-        Width::Full => format!("all {rows} rows by policy, rule, kind and namespace: -o json"),
-    })
+    (rows > ROWS).then(|| format!("all {rows} rows by policy, rule, kind and namespace: -o json"))
 }
 
 /// One line of totals.
@@ -203,6 +186,15 @@ pub fn dry_runs_line(server_dry_runs: &ServerDryRuns) -> String {
     line
 }
 
+/// The number of objects with each impact on a cluster, as the end of a line of totals; empty without impact.
+pub fn impact_line(tally: &Totals) -> String {
+    let flags = Flag::ALL.into_iter().zip(FLAG_HEADINGS);
+    let numbers = flags.filter_map(|(flag, name)| Some((tally.flags.get(&flag)?.objects, name)));
+    let parts: Vec<String> =
+        numbers.map(|(number, name)| format!("{number} {}", name.to_lowercase())).collect();
+    if parts.is_empty() { String::new() } else { format!("; impact: {}", parts.join(", ")) }
+}
+
 /// The impact of the changes on a cluster: a line for each flag, with the first objects.
 fn impacts(tally: &Totals) -> impl Iterator<Item = (String, Vec<String>)> {
     let flags = Flag::ALL.into_iter().filter_map(|flag| Some((flag, tally.flags.get(&flag)?)));
@@ -232,15 +224,15 @@ fn impacts(tally: &Totals) -> impl Iterator<Item = (String, Vec<String>)> {
     })
 }
 
-/// The summary as tables in kubectl's style, totals last.
-pub fn summary_table(tally: &Totals, gaps: &MissingData, width: Width) -> String {
-    let tables: Vec<String> = tables(tally, width).iter().map(|(_, table)| table.text()).collect();
+/// The summary as tables in kubectl's style, totals last. The tables fit the width, if there is one.
+pub fn summary_table(tally: &Totals, gaps: &MissingData, width: Option<usize>) -> String {
+    let tables: Vec<String> = tables(tally).iter().map(|(_, table)| table.text(width)).collect();
     let mut out = refused_inputs(tally, gaps).map_or_else(String::new, |line| format!("{line}\n"));
     out.push_str(&tables.join("\n"));
     if tables.len() > 1 {
         out.push('\n');
     }
-    out.extend(omitted_rows(tally, width).map(|line| format!("{line}\n")));
+    out.extend(omitted_rows(tally).map(|line| format!("{line}\n")));
     out.push_str(&totals(tally, gaps));
     out.push('\n');
     for (line, names) in impacts(tally) {
@@ -266,12 +258,12 @@ pub fn markdown(tally: &Totals, gaps: &MissingData) -> String {
             let _ = writeln!(out, "* {}", markdown_text(&name));
         }
     }
-    let tables = tables(tally, Width::Full);
+    let tables = tables(tally);
     for (title, table) in &tables {
         let title = if tables.len() > 1 { format!("#### {title}\n\n") } else { String::new() };
         let _ = write!(out, "\n{title}{}", table.markdown());
     }
-    out.extend(omitted_rows(tally, Width::Full).map(|line| format!("\n{line}\n")));
+    out.extend(omitted_rows(tally).map(|line| format!("\n{line}\n")));
     if let Some(kyverno) = &tally.kyverno {
         let _ = writeln!(out, "\n{}", markdown_text(&kyverno.message));
     }
@@ -319,7 +311,6 @@ add-labels   add    Node   -           0         0           1           0      
 ";
         let totals = "2 objects, 1 would change, 1 would not\n";
         let gaps = MissingData::default();
-        assert_eq!(summary_table(&tally(2), &gaps, Width::Short), format!("{short}{totals}"));
         let more = "
 KIND   OBJECTS   WOULD CHANGE   NO CHANGE   ERRORS
 Pod    1         1              0           0
@@ -330,7 +321,7 @@ n000        1         1              0           0
 -           1         0              1           0
 
 ";
-        assert_eq!(summary_table(&tally(2), &gaps, Width::Full), format!("{short}{more}{totals}"));
+        assert_eq!(summary_table(&tally(2), &gaps, None), format!("{short}{more}{totals}"));
     }
 
     #[test]
@@ -349,15 +340,12 @@ n020         1         1              0           0
 all 200 rows by policy, rule, kind and namespace: -o json
 200 objects, 199 would change, 1 would not, 1 kind not readable, 1 kind partly readable
 ";
-        let text = summary_table(&tally(200), &gaps, Width::Full);
+        let text = summary_table(&tally(200), &gaps, None);
         assert!(text.ends_with(expected_end), "{text}");
         assert_eq!(text.lines().count(), 2 + 1 + 3 + 1 + 22 + 1 + 2, "{text}");
         let first = "POLICY       RULE   PATCHED   DISCARDED   NO CHANGE   SKIPPED   ERRORS\n\
                      add-labels   add    199       0           1           0         0\n";
         assert!(text.starts_with(first), "{text}");
-        let short = "tables by rule, policy, kind and namespace: -o summary\n\
-                     200 objects, 199 would change, 1 would not, 1 kind not readable, 1 kind partly readable\n";
-        assert_eq!(summary_table(&tally(200), &gaps, Width::Short), short);
         let page = markdown(&tally(200), &gaps);
         assert!(page.contains("\n| (180 more) | 180 | 179 | 1 | 0 |\n"), "{page}");
         assert!(

@@ -149,7 +149,7 @@ fn diff_output_formats() {
         "{}",
         diff.stdout
     );
-    assert!(diff.stderr.contains("2 objects, 1 would change"), "{}", diff.stderr);
+    assert!(diff.stderr.ends_with("2 objects, 1 would be changed by 1 rule\n"), "{}", diff.stderr);
     assert!(run("summary").stdout.ends_with("2 objects, 1 would change, 1 would not\n"));
     assert!(run("markdown").stdout.contains("| label | add | ConfigMap | - | 1 |"));
     let json = Value::from_json(&run("json").stdout).unwrap();

@@ -235,7 +235,8 @@ impl<'a> Run<'a> {
                     reporter.note(note);
                 }
                 let context = RunContext { varies_with_time: self.varies_with_time, ..session.context() };
-                summary.close(&context, Closing::ALL, SummaryStyle::Line, reporter);
+                summary.close(&context, Closing::ALL, reporter);
+                summary.report_totals(SummaryStyle::Line, reporter);
                 // Notes are errors of a strict run.
                 if reporter.exit() == Exit::Done {
                     self.print(spool, reporter);

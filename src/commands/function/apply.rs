@@ -8,7 +8,7 @@ use crate::commands::exit::Exit;
 use crate::commands::pipeline::{chunks, evaluate_all};
 use crate::commands::reporter::{Note, NoteKind, Reporter};
 use crate::commands::run_context::RunContext;
-use crate::commands::summary::{Closing, RunSummary, SummaryStyle};
+use crate::commands::summary::{Closing, RunSummary};
 use crate::krm::{
     ItemOutcome, Mode, OnError, Response, Severities, Severity, change_words, file_of, file_path, hide,
     is_resource, is_same_object, lacks_kind, message_result, results, sort,
@@ -33,7 +33,7 @@ impl Function {
         };
         let mut summary = RunSummary::without_impact();
         let mut evaluated = self.run(&subjects, &mut summary);
-        self.report(&evaluated, &summary, reporter);
+        self.report(&evaluated, &mut summary, reporter);
         let mut results: Vec<Value> =
             evaluated.iter_mut().flatten().flat_map(|item| std::mem::take(&mut item.results)).collect();
         let is_strict = reporter.is_strict();
@@ -131,7 +131,7 @@ impl Function {
     }
 
     /// Reports failed rules, changes in mode validate, and notes.
-    fn report(&self, evaluated: &[Option<ItemResult>], summary: &RunSummary, reporter: &mut Reporter) {
+    fn report(&self, evaluated: &[Option<ItemResult>], summary: &mut RunSummary, reporter: &mut Reporter) {
         for result in evaluated.iter().flatten() {
             if !result.violations.is_empty() {
                 let exit = if self.config.severity == Severity::Error { Exit::Changes } else { Exit::Done };
@@ -153,7 +153,7 @@ impl Function {
             has_unasked_cluster: false,
             varies_with_time: self.world.uses_time(),
         };
-        summary.close(&context, Closing::ALL, SummaryStyle::None, reporter);
+        summary.close(&context, Closing::ALL, reporter);
     }
 }
 

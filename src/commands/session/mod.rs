@@ -23,6 +23,7 @@ use super::evaluate::Evaluator;
 use super::exit::Exit;
 use super::missing_schemas::MissingSchemas;
 use super::options::RunOptions;
+use super::pager::Pager;
 use super::policies::kind_selectors;
 use super::policy_notes::{exception_notes, policy_notes};
 use super::reporter::{NoteKind, Reporter};
@@ -222,8 +223,12 @@ impl Session {
     }
 
     /// The writer of the result, which streams live objects: a later failure does not void them.
-    pub(super) fn spool(&self, reporter: &Reporter) -> Spool {
-        if self.live && reporter.exit() < Exit::Input { Spool::streaming() } else { Spool::new() }
+    pub(super) fn spool(&self, pager: Option<Pager>, reporter: &Reporter) -> Spool {
+        if self.live && pager.is_none() && reporter.exit() < Exit::Input {
+            Spool::streaming()
+        } else {
+            Spool::paged(pager)
+        }
     }
 
     pub(super) fn kind_selectors(&self) -> Vec<KindSelector> {

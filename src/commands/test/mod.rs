@@ -7,6 +7,7 @@ mod update;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::io;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -25,6 +26,7 @@ use super::exit::Exit;
 use super::options::RunOptions;
 use super::reporter::Reporter;
 use super::session::{on_threads, schemas};
+use super::terminal;
 use super::version::print;
 use run::{Runner, SuiteResult};
 use selector::Selector;
@@ -210,6 +212,7 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
         detailed: arguments.detailed_results,
         strict: arguments.strict,
         palette,
+        width: terminal::width(&io::stdout()),
     };
     let mut divergences = DivergenceSet::NONE;
     let mut unloaded = Vec::new();

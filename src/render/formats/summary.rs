@@ -2,13 +2,16 @@
 
 use std::io::{self, Write};
 
-use crate::render::summary::{Width, summary_table};
+use crate::render::summary::summary_table;
 
 use super::{DocumentView, Format, FormatWriter, Prepared, RunTotals};
 
 /// Counts as tables.
-#[derive(Debug)]
-pub struct Summary;
+#[derive(Clone, Copy, Debug)]
+pub struct Summary {
+    /// The most characters of a line; `None` for any number.
+    pub width: Option<usize>,
+}
 
 impl Format for Summary {
     fn prepare(&self, _: &DocumentView<'_>) -> Prepared {
@@ -16,7 +19,7 @@ impl Format for Summary {
     }
 
     fn writer(&self) -> Box<dyn FormatWriter + '_> {
-        Box::new(TableWriter)
+        Box::new(*self)
     }
 
     fn shows_impact(&self) -> bool {
@@ -24,17 +27,14 @@ impl Format for Summary {
     }
 }
 
-#[derive(Debug)]
-struct TableWriter;
-
-impl FormatWriter for TableWriter {
+impl FormatWriter for Summary {
     fn write(&mut self, _: &DocumentView<'_>, _: Prepared, _: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
 
     fn finish(&mut self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
         let RunTotals { tally, gaps, .. } = totals;
-        out.write_all(summary_table(tally, gaps, Width::Full).as_bytes())?;
+        out.write_all(summary_table(tally, gaps, self.width).as_bytes())?;
         if gaps.is_empty() { Ok(()) } else { writeln!(out, "\nincomplete: {gaps}") }
     }
 }

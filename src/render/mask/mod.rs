@@ -6,6 +6,8 @@ use crate::report::ObjectReport;
 use crate::secrets::{Fields, LAST_APPLIED, MASK, Secrets, TaintedTexts, fields, is_secret};
 use crate::value::{Map, Text, Value};
 
+use super::to_yaml;
+
 pub(super) use text::TextMasks;
 
 const MASK_BEFORE: &str = "*** (before)";
@@ -97,6 +99,12 @@ fn distinguish((before, masked_before): (&Value, &mut Value), (after, masked_aft
             }
         }
     }
+}
+
+/// The object of a report before and after as YAML, with secrets masked unless they may be shown.
+pub fn masked_states(report: &ObjectReport) -> (String, String) {
+    let masked = mask_of(report, &report.before, &report.after);
+    (to_yaml(&masked.before), to_yaml(&masked.after))
 }
 
 /// Masks two states of a report's object, unless its secrets may be shown.
