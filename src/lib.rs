@@ -70,6 +70,8 @@ pub mod argocd;
 #[doc(hidden)]
 pub mod decode;
 #[doc(hidden)]
+pub mod diagnostics;
+#[doc(hidden)]
 pub mod engine;
 #[doc(hidden)]
 pub mod jmespath;

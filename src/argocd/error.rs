@@ -1,5 +1,7 @@
 //! Errors in variables and parameters of an application.
 
+use crate::diagnostics::{Code, Coded};
+
 /// An invalid variable or parameter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -20,6 +22,14 @@ pub enum ArgocdError {
         /// Why it is refused.
         reason: String,
     },
+}
+
+impl Coded for ArgocdError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Variable { .. } | Self::Parameter { .. } => Code::ArgocdParameter,
+        }
+    }
 }
 
 impl ArgocdError {

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
 use crate::admission::View;
+use crate::diagnostics::Code;
 use crate::engine::DottedName;
 use crate::policy::{Operation, PolicyChoice};
 use crate::render::{DiffStyle, Palette};
@@ -472,7 +473,7 @@ impl DiffOptions {
     /// Notes that a run without diffs does not use an option.
     pub(super) fn note_unused(&self, shows_diff: bool, reporter: &mut Reporter) {
         if self.annotate && !shows_diff {
-            reporter.note("--annotate shapes diffs, and this run prints none");
+            reporter.note(Code::UnusedOption, "--annotate shapes diffs, and this run prints none");
         }
     }
 }
@@ -492,15 +493,19 @@ pub(super) enum Color {
 impl Color {
     /// How a diff on standard output is coloured.
     pub(super) fn palette(self) -> Palette {
-        let wanted = match self {
+        if self.is_wanted(io::stdout().is_terminal()) { Palette::Ansi } else { Palette::Plain }
+    }
+
+    /// Whether a text is coloured.
+    pub(super) fn is_wanted(self, is_terminal: bool) -> bool {
+        match self {
             Self::Always => true,
             Self::Never => false,
             Self::Auto => {
                 let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
                     || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
-                !plain && io::stdout().is_terminal()
+                !plain && is_terminal
             }
-        };
-        if wanted { Palette::Ansi } else { Palette::Plain }
+        }
     }
 }

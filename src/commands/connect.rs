@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 #[cfg(feature = "cluster")]
+use crate::diagnostics::Code;
 use crate::source::cluster::LiveCluster;
 use crate::source::cluster::{Cluster, RecordedCluster, RecordingCluster};
 
@@ -44,12 +45,12 @@ fn live(options: &RunOptions, reporter: &mut Reporter) -> Option<Arc<dyn Cluster
     let connection = &options.cluster.connection;
     if connection.impersonation.lacks_user() {
         let text = "requesting uid, groups or user-extra without impersonating a user (--as)";
-        reporter.error(Exit::Input, text);
+        reporter.error(Exit::Input, Code::ArgumentConflict, text);
         return None;
     }
     if connection.insecure_skip_tls_verify && connection.certificate_authority.is_some() {
         let text = "specifying a root certificates file with the insecure flag is not allowed";
-        reporter.error(Exit::Input, text);
+        reporter.error(Exit::Input, Code::ArgumentConflict, text);
         return None;
     }
     let cluster = reporter.ok(LiveCluster::connect(connection))?;
@@ -65,6 +66,7 @@ fn live(options: &RunOptions, reporter: &mut Reporter) -> Option<Arc<dyn Cluster
 fn live(_: &RunOptions, reporter: &mut Reporter) -> Option<Arc<dyn Cluster>> {
     reporter.error(
         Exit::Input,
+        Code::NoInput,
         "this program was built without access to clusters; pass objects with -f or -k, or a recording with --replay",
     );
     None

@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 
 use clap::Args;
 
+use crate::diagnostics::Code;
 use crate::render::{Format, Layout, Markdown, Report, Summary};
 
 use super::arguments::{DiffOptions, RuleArguments, RunArguments};
@@ -108,7 +109,7 @@ pub(super) fn run(arguments: Arguments) -> Exit {
     let options = &RunOptions { keep_going: true, ..rules.choose(inputs.into()) };
     on_threads(options, |reporter| {
         if server_dry_run && !options.uses_cluster_state() {
-            return reporter.error(Exit::Input, NO_CLUSTER);
+            return reporter.error(Exit::Input, Code::NoInput, NO_CLUSTER);
         }
         let session = Session::open(options, reporter);
         let width = terminal::width(&io::stdout());

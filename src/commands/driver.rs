@@ -3,6 +3,7 @@
 
 use std::io;
 
+use crate::diagnostics::Code;
 use crate::render::{DocumentView, Format, ObjectView, Prepared, RunTotals, counted};
 use crate::report::ObjectReport;
 use crate::source::{InputBatch, InputErrors};
@@ -112,10 +113,10 @@ impl<'a> Presentation<'a> {
         }
         reporter.report_gaps();
         if secrets > 0 && !session.shows_secrets {
-            reporter.note(printed_secrets(secrets, session));
+            reporter.note(Code::SecretsPrinted, printed_secrets(secrets, session));
         }
         for note in writer.end_documents(&mut spool)? {
-            reporter.note(&note);
+            reporter.note(Code::LeftOut, &note);
         }
         summary.find_installed(session);
         let totals = RunTotals {
@@ -131,7 +132,7 @@ impl<'a> Presentation<'a> {
         }
         reporter.release();
         if let Some(error) = self.selection.and_then(|selection| selection.unmatched(&summary.tally)) {
-            reporter.error(Exit::Input, &error);
+            reporter.error(Exit::Input, Code::NameWithoutMatch, &error);
         }
         summary.close(&session.context(), self.closing, reporter);
         printed

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use crate::diagnostics::Code;
 use crate::policy::{ClassicPolicy, Edit, Patch, Policy, Rule};
 use crate::render::{ExplanationOptions, Explanations, RuleSource, RuleSources};
 use crate::value::Value;
@@ -109,7 +110,11 @@ fn knows_rules(selection: &Selection, sources: &RuleSources, reporter: &mut Repo
     let mut all = true;
     for pattern in selection.unknown_rules(sources) {
         all = false;
-        reporter.error(Exit::Input, format_args!("--rule {pattern}: no mutate rule has this name"));
+        reporter.error(
+            Exit::Input,
+            Code::NameWithoutMatch,
+            format_args!("--rule {pattern}: no mutate rule has this name"),
+        );
     }
     all
 }

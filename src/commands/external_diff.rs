@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
+use crate::diagnostics::{Code, Coded};
 use crate::render::{
     DocumentView, Format, FormatWriter, ObjectView, Prepared, masked_states, printable_line,
 };
@@ -34,6 +35,16 @@ pub(super) enum ExternalDiffError {
     NotStarted { program: String, cause: io::Error },
     #[error("{VARIABLE}: `{program}` failed: {status}")]
     Failed { program: String, status: std::process::ExitStatus },
+}
+
+impl Coded for ExternalDiffError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Unwritten { .. } => Code::Unwritable,
+            Self::NotStarted { .. } => Code::NoProgram,
+            Self::Failed { .. } => Code::ProgramFailed,
+        }
+    }
 }
 
 /// A program that compares the directories with the objects before and after.
@@ -88,7 +99,10 @@ impl ExternalDiff {
         let ignored: Vec<String> = ignored.collect();
         if !ignored.is_empty() {
             let words = ignored.join(" ");
-            reporter.note(format_args!("{VARIABLE}: ignored, as kubectl ignores it: {words}"));
+            reporter.note(
+                Code::UnusedOption,
+                format_args!("{VARIABLE}: ignored, as kubectl ignores it: {words}"),
+            );
         }
         let Some(directories) = self.directories.get() else { return };
         match self.compare(directories) {
@@ -96,7 +110,7 @@ impl ExternalDiff {
                 // It runs once.
                 let _is_first = self.differs.set(differs);
             }
-            Err(error) => reporter.error(Exit::Input, error),
+            Err(error) => reporter.error(Exit::Input, error.code(), error),
         }
     }
 

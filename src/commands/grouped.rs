@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 
+use crate::diagnostics::Code;
 use crate::render::{RuleError, thousands};
 use crate::value::Text;
 
@@ -19,8 +20,8 @@ pub(super) struct GroupedMessages {
 struct Messages {
     /// The first different messages.
     shown: Vec<Group>,
-    /// Those beyond.
-    others: Option<Objects>,
+    /// Those beyond, with the code of the first.
+    others: Option<(Code, Objects)>,
 }
 
 /// The objects with the same message and hint of a rule.
@@ -63,22 +64,26 @@ impl GroupedMessages {
             group.objects.number += 1;
         } else if shown.len() < MESSAGES_OF_A_RULE {
             shown.push(Group { error, objects: Objects { first: object(), number: 1 } });
-        } else if let Some(others) = others {
+        } else if let Some((_, others)) = others {
             others.number += 1;
         } else {
-            *others = Some(Objects { first: object(), number: 1 });
+            *others = Some((error.code, Objects { first: object(), number: 1 }));
         }
     }
 
-    /// A text for each group, which may have several lines.
-    pub(super) fn texts(&self) -> impl Iterator<Item = String> {
+    /// The code and the text of each group. The text may have several lines.
+    pub(super) fn texts(&self) -> impl Iterator<Item = (Code, String)> {
         self.rules.iter().flat_map(|((policy, rule), messages)| {
-            let groups = messages.shown.iter().map(|Group { error, objects }| match objects.number {
-                1 => error.on(&objects.first.name, &objects.first.origin),
-                _ => error.with_objects(&objects.named("")),
+            let groups = messages.shown.iter().map(|Group { error, objects }| {
+                let text = match objects.number {
+                    1 => error.on(&objects.first.name, &objects.first.origin),
+                    _ => error.with_objects(&objects.named("")),
+                };
+                (error.code, text)
             });
-            let others = messages.others.as_ref().map(|objects| {
-                format!("{policy}/{rule} {}, all with --verbose", objects.named(" with other messages"))
+            let others = messages.others.as_ref().map(|(code, objects)| {
+                let objects = objects.named(" with other messages");
+                (*code, format!("{policy}/{rule} {objects}, all with --verbose"))
             });
             groups.chain(others)
         })

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::Arc;
 
+use crate::diagnostics::Code;
 use crate::render::{Layout, counted};
 use crate::source::{Manifests, check_unchanged, replace_read_file};
 use crate::yaml::{Edited, Source};
@@ -84,7 +85,7 @@ impl<'a> Edits<'a> {
             evaluate_all(chunks(documents), &evaluator, prepare, consume, |error| errors.push(error));
         summary.report_grouped_errors(reporter);
         if let Err(error) = evaluated {
-            reporter.error(Exit::Input, &error);
+            reporter.error(Exit::Input, Code::OutputFailed, &error);
         }
         let has_input_errors = reporter.exit() == Exit::Input && !keep_going || !errors.is_empty();
         reporter.unread_files(errors.iter().chain(&unread));
@@ -92,11 +93,18 @@ impl<'a> Edits<'a> {
         reporter.report_gaps();
         for input in &repeated {
             if let Some(path) = manifests.file(*input) {
-                reporter.note(format_args!("passed more than once, edited once: {}", path.display()));
+                reporter.note(
+                    Code::UnusedOption,
+                    format_args!("passed more than once, edited once: {}", path.display()),
+                );
             }
         }
         if has_input_errors {
-            return reporter.error(Exit::Input, "nothing was written because of these errors");
+            return reporter.error(
+                Exit::Input,
+                Code::NothingWritten,
+                "nothing was written because of these errors",
+            );
         }
         self.finish_file();
         if !self.may_write(reporter) {
@@ -111,7 +119,7 @@ impl<'a> Edits<'a> {
             let files = counted(self.changed.len(), "file");
             let message =
                 format!("nothing was written because of these errors; --keep-going would write {files}");
-            reporter.error(reporter.exit(), &message);
+            reporter.error(reporter.exit(), Code::NothingWritten, &message);
         } else if self.write(reporter) {
             style = SummaryStyle::Line;
         }
@@ -152,7 +160,11 @@ impl<'a> Edits<'a> {
         for input in self.changed.keys() {
             if self.manifests.file(*input).is_none() {
                 all = false;
-                reporter.error(Exit::Input, "-i edits regular files only, and one of the inputs is none");
+                reporter.error(
+                    Exit::Input,
+                    Code::NotARegularFile,
+                    "-i edits regular files only, and one of the inputs is none",
+                );
             }
         }
         all
@@ -180,7 +192,7 @@ impl<'a> Edits<'a> {
             files().filter_map(|(path, read, _)| check_unchanged(path, read).err()).collect();
         reporter.source_errors(&errors);
         if !errors.is_empty() {
-            reporter.error(Exit::Input, "nothing was written because of these errors");
+            reporter.error(Exit::Input, Code::NothingWritten, "nothing was written because of these errors");
             return false;
         }
         for (path, read, edit) in files() {

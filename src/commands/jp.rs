@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 
+use crate::diagnostics::{Code, Coded as _};
 use crate::jmespath::{self, Expression, FixedClock, ParseError, Runtime, SeededRandom, functions};
 use crate::pattern;
 use crate::semantics::{DivergenceSet, DivergenceTracker, Semantics};
@@ -142,7 +143,11 @@ impl Function {
                 for name in missing {
                     let nearest = pattern::nearest(name, functions().map(|function| function.name));
                     let hint = nearest.map_or_else(String::new, |name| format!(", did you mean {name}?"));
-                    reporter.error(Exit::Input, format_args!("no function is called {name}{hint}"));
+                    reporter.error(
+                        Exit::Input,
+                        Code::UnknownFunction,
+                        format_args!("no function is called {name}{hint}"),
+                    );
                 }
             });
         }
@@ -159,7 +164,7 @@ impl Query {
         let semantics = self.semantics;
         let expression = match Expression::parse(&self.expression) {
             Ok(expression) => expression,
-            Err(error) => return reporter.error(Exit::Input, shown(&self.expression, &error)),
+            Err(error) => return reporter.error(Exit::Input, error.code(), shown(&self.expression, &error)),
         };
         let Some(documents) = self.documents(options, reporter) else { return };
         let clock = FixedClock(options.now.unwrap_or_else(Timestamp::now));
@@ -184,9 +189,13 @@ impl Query {
                     }
                 }
                 Err(error) if documents.len() > 1 => {
-                    reporter.error(Exit::Evaluation, format_args!("document {}: {error}", number + 1));
+                    reporter.error(
+                        Exit::Evaluation,
+                        error.code(),
+                        format_args!("document {}: {error}", number + 1),
+                    );
                 }
-                Err(error) => reporter.error(Exit::Evaluation, &error),
+                Err(error) => reporter.coded(Exit::Evaluation, &error),
             }
         }
         reporter.divergences(divergences, semantics);
@@ -202,7 +211,11 @@ impl Query {
         }
         let documents = reporter.loaded(documents(&self.filename, &options.input_limits))?;
         if documents.is_empty() {
-            reporter.error(Exit::Input, "the input has no document; -n evaluates without one");
+            reporter.error(
+                Exit::Input,
+                Code::NoDocument,
+                "the input has no document; -n evaluates without one",
+            );
             return None;
         }
         Some(documents)

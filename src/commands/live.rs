@@ -7,6 +7,7 @@ use indexmap::IndexSet;
 use rayon::current_num_threads;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
+use crate::diagnostics::Code;
 use crate::pattern;
 use crate::policy::KindSelector;
 use crate::render::{listed, printable_line};
@@ -56,7 +57,7 @@ pub(super) fn run(
     let chunks = Reading::new(pages, &selections, &kinds, &mut inconsistent);
     let summary = presentation.run(session, &world, chunks, reporter);
     for name in inconsistent {
-        reporter.omission(format_args!(
+        reporter.omission(Code::Inconsistent, format_args!(
             "{name}: the list expired while it was read; objects that were created, changed or deleted meanwhile may be missing or outdated"
         ));
     }
@@ -191,7 +192,7 @@ fn object_arguments(options: &RunOptions, reporter: &mut Reporter) -> Option<Obj
         fields: filled(&options.cluster.field_selector),
         types: Vec::new(),
     };
-    arguments.parse(&options.cluster.resources).map_err(|error| reporter.error(Exit::Input, &error)).ok()
+    arguments.parse(&options.cluster.resources).map_err(|error| reporter.coded(Exit::Input, &error)).ok()
 }
 
 /// The selections of the named kinds. Kinds that the cluster does not serve are reported.
@@ -243,20 +244,23 @@ fn fitting(
         if selectors.iter().any(|selector| may_match(&selector)) {
             reporter.source_error(&unread(&down));
         } else {
-            reporter.note(unread(&down));
+            reporter.note(Code::KindsUnknown, unread(&down));
         }
     }
     if !fitting.outside.is_empty() {
         let names: Vec<String> = fitting.outside.iter().map(|outside| outside.resource.full_name()).collect();
-        reporter.note(format_args!(
-            "these belong to no namespace and are left out, -A reads them: {}",
-            names.join(", ")
-        ));
+        reporter.note(
+            Code::LeftOut,
+            format_args!(
+                "these belong to no namespace and are left out, -A reads them: {}",
+                names.join(", ")
+            ),
+        );
     }
     let has_unserved =
         note_unread_kinds(&session.written_kind_selectors(), &fitting.selections, &served, reporter);
     if fitting.selections.is_empty() && !has_unserved {
-        reporter.omission("the cluster serves no kind here that the policies can match");
+        reporter.omission(Code::NotInCluster, "the cluster serves no kind here that the policies can match");
     }
     Some(fitting.selections)
 }
@@ -280,7 +284,10 @@ fn note_unread_kinds(
     let is_any = !unserved.is_empty();
     if is_any {
         let names = listed(unserved.into_iter());
-        reporter.omission(format_args!("rules name kinds that the cluster does not serve: {names}"));
+        reporter.omission(
+            Code::NotInCluster,
+            format_args!("rules name kinds that the cluster does not serve: {names}"),
+        );
     }
     note_unread_versions(rules, selections, served, reporter);
     is_any
@@ -298,7 +305,7 @@ fn note_unread_versions(
         let (name, version) = (resource.full_name(), resource.kind.api_version());
         format!("{name} are read once, as {version}: {} in a rule sees none of them", selector.text)
     });
-    notes.iter().for_each(|note| reporter.omission(note));
+    notes.iter().for_each(|note| reporter.omission(Code::OtherVersion, note));
 }
 
 /// The APIs whose discovery failed.
@@ -317,12 +324,12 @@ fn report_no_objects(selections: &[Selection], cluster: &dyn Cluster, reporter: 
     let mut namespaces: Vec<&str> =
         selections.iter().filter_map(|selection| selection.namespace.as_deref()).collect();
     namespaces.dedup();
-    let [namespace] = *namespaces else { return reporter.note("no resources found") };
+    let [namespace] = *namespaces else { return reporter.note(Code::NoResources, "no resources found") };
     let found = cluster.get(ApiResource::namespaces(), None, namespace);
     if found.is_err_and(|error| error.is_not_found()) {
         let name = printable_line(namespace);
-        reporter.omission(format_args!("the cluster has no namespace {name}"));
+        reporter.omission(Code::NotInCluster, format_args!("the cluster has no namespace {name}"));
     } else {
-        reporter.note(format_args!("no resources found in namespace {namespace}"));
+        reporter.note(Code::NoResources, format_args!("no resources found in namespace {namespace}"));
     }
 }

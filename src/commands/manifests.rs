@@ -1,5 +1,6 @@
 //! The manifests that the options of a run name.
 
+use crate::diagnostics::Code;
 use crate::source::{InputDocument, Kustomize, Manifests, SourceError, Walk, kustomize};
 
 use super::options::RunOptions;
@@ -17,7 +18,7 @@ pub(super) fn add_targets(
         return true;
     }
     if !session.engine.has_targets() {
-        reporter.omission("no rule has targets: --targets is ignored");
+        reporter.omission(Code::UnusedOption, "no rule has targets: --targets is ignored");
         return true;
     }
     manifests.start_further();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::diagnostics::Code;
 use crate::engine::Engine;
 use crate::policy::Policy;
 use crate::render::counted;
@@ -59,7 +60,7 @@ impl MissingSchemas {
             if objects > 0 {
                 let objects = counted(objects, "object");
                 reporter.add_gap(&format!("schema of {name}"));
-                reporter.error(Exit::Cluster, format_args!(
+                reporter.error(Exit::Cluster, Code::NoSchema, format_args!(
                     "the schema of {name} cannot be read, and rules replace lists of {objects} that it may merge \
                      by keys (pass it with --crds): {why}"
                 ));

@@ -51,11 +51,16 @@ mod versions;
 mod view_notes;
 
 use std::ffi::OsString;
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::diagnostics::Code;
+
+use arguments::Color;
 use exit::Exit;
 use kubectl::as_kubectl;
 
@@ -119,12 +124,44 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Completion(arguments) }) => completion::run(&arguments),
         Ok(Cli { command: Command::Man(arguments) }) => man::run(&arguments),
         Err(error) => {
-            // The exit code is the same if the message cannot be written.
-            let _printed = error.print();
+            print_error(&error);
             if error.use_stderr() { Exit::Input } else { Exit::Done }
         }
     };
     exit.into()
+}
+
+/// Prints an error of the command line, or the help that was asked for.
+fn print_error(error: &clap::Error) {
+    // The exit code is the same if the message cannot be written.
+    let Some(code) = usage_code(error.kind()) else {
+        let _printed = error.print();
+        return;
+    };
+    let rendered = error.render();
+    let is_coloured = Color::Auto.is_wanted(io::stderr().is_terminal());
+    let text = if is_coloured { rendered.ansi().to_string() } else { rendered.to_string() };
+    let text = text.replacen("error:", &format!("error[{code}]:"), 1);
+    let _written = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// The code of an error of the command line; `None` for help.
+const fn usage_code(kind: ErrorKind) -> Option<Code> {
+    Some(match kind {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => return None,
+        ErrorKind::InvalidValue
+        | ErrorKind::NoEquals
+        | ErrorKind::ValueValidation
+        | ErrorKind::TooManyValues
+        | ErrorKind::TooFewValues
+        | ErrorKind::WrongNumberOfValues
+        | ErrorKind::InvalidUtf8 => Code::InvalidValue,
+        ErrorKind::ArgumentConflict => Code::ArgumentConflict,
+        ErrorKind::MissingRequiredArgument | ErrorKind::MissingSubcommand => Code::MissingArgument,
+        _ => Code::UnknownArgument,
+    })
 }
 
 /// The words of a command line to be completed. kubectl runs `kubectl_complete-kyv`: a link to this program, or a script

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use crate::diagnostics::Code;
 use crate::render::{Json, Layout, Name, Patch, Yaml};
 
 use super::arguments::{DiffOptions, RuleArguments, RunArguments};
@@ -116,11 +117,14 @@ pub(super) fn run(arguments: Arguments) -> Exit {
     let layout = if canonical { Layout::Canonical } else { Layout::Kept };
     on_threads(options, |reporter| {
         if in_place && options.manifests.iter().any(|path| path.as_os_str() == "-") {
-            return reporter
-                .error(Exit::Input, "-i and --check are for files, and standard input (-) is none");
+            return reporter.error(
+                Exit::Input,
+                Code::NotARegularFile,
+                "-i and --check are for files, and standard input (-) is none",
+            );
         }
         if server_dry_run && !options.uses_cluster_state() {
-            return reporter.error(Exit::Input, NO_CLUSTER);
+            return reporter.error(Exit::Input, Code::NoInput, NO_CLUSTER);
         }
         let session = Session::open(options, reporter);
         let format = (output.format)(FormatOptions { layout, style: style.style(), width: None });

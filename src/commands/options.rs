@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use crate::admission::{Admission, View};
+use crate::diagnostics::{Code, Coded};
 use crate::engine::{self, DottedName, InputNames, Settings};
 use crate::policy::{Operation, PolicyChoice};
 use crate::semantics::Dialect;
@@ -129,6 +130,17 @@ pub(super) enum OptionsError {
     NoSubject(String),
     #[error("a recording is named but no cluster is used: --live evaluates manifests with its data")]
     UnusedRecording,
+}
+
+impl Coded for OptionsError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NoObjects => Code::NoInput,
+            Self::NoSubject(_) => Code::InvalidValue,
+            Self::Path(_) | Self::AllNamespacesOfManifests | Self::StdinTwice => Code::ArgumentConflict,
+            Self::UnusedCluster | Self::RightsWithoutCluster | Self::UnusedRecording => Code::UnusedOption,
+        }
+    }
 }
 
 impl RunOptions {

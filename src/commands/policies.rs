@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::diagnostics::Code;
 use crate::policy::{KindSelector, PolicyChoice, Rule};
 use crate::source::cluster::{Cluster, load_cluster_policies};
 use crate::source::{ExceptionLoader, LoadedPolicies, PolicyLoader, SourceError};
@@ -53,10 +54,18 @@ pub(super) fn policies(
 /// Reports each pattern for policies and rules that names none; whether there is no such pattern.
 fn all_matched(unmatched: &PolicyChoice, reporter: &mut Reporter) -> bool {
     for pattern in &unmatched.policies {
-        reporter.error(Exit::Input, format_args!("--policy-name {pattern}: no policy has this name"));
+        reporter.error(
+            Exit::Input,
+            Code::NameWithoutMatch,
+            format_args!("--policy-name {pattern}: no policy has this name"),
+        );
     }
     for pattern in &unmatched.rules {
-        reporter.error(Exit::Input, format_args!("--rule {pattern}: no mutate rule has this name"));
+        reporter.error(
+            Exit::Input,
+            Code::NameWithoutMatch,
+            format_args!("--rule {pattern}: no mutate rule has this name"),
+        );
     }
     unmatched.is_everything()
 }

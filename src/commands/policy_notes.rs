@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 
+use crate::diagnostics::{Code, Coded as _};
 use crate::policy::{Policy, Why};
 use crate::render::{counted, first_names};
 use crate::source::{
@@ -11,7 +12,7 @@ use crate::source::{
 };
 
 use super::exit::Exit;
-use super::reporter::{NoteKind, Reporter};
+use super::reporter::{Note, NoteKind, Reporter};
 
 /// How many policies of a group are named; the rest is counted.
 const NAMED_POLICIES: usize = 3;
@@ -24,50 +25,52 @@ pub(super) fn policy_notes(
     loaded: &LoadedPolicies,
     skips_unsupported: bool,
     reporter: &mut Reporter,
-) -> Vec<(NoteKind, String)> {
+) -> Vec<Note> {
     let is_verbose = reporter.is_verbose();
     let unsupported = loaded.unsupported();
     let texts = if is_verbose {
-        unsupported.iter().map(ToString::to_string).collect()
+        unsupported.iter().map(|one| (one.cause.code(), one.to_string())).collect()
     } else {
         grouped_unsupported(unsupported)
     };
     let mut notes = Vec::new();
     if skips_unsupported {
-        notes.extend(texts.into_iter().map(|text| (NoteKind::Omission, text)));
+        notes.extend(texts.into_iter().map(|(code, text)| Note::omission(code, text)));
     } else {
-        texts.iter().for_each(|text| reporter.error(Exit::Evaluation, text));
+        texts.iter().for_each(|(code, text)| reporter.error(Exit::Evaluation, *code, text));
     }
     notes.extend(if is_verbose { verbose_notes(loaded) } else { grouped_notes(loaded) });
     notes
 }
 
 /// A line for each cause.
-fn grouped_unsupported(unsupported: Vec<Unsupported>) -> Vec<String> {
+fn grouped_unsupported(unsupported: Vec<Unsupported>) -> Vec<(Code, String)> {
     let mut groups: IndexMap<UnsupportedCause, Vec<Unsupported>> = IndexMap::new();
     for one in unsupported {
         groups.entry(one.cause.clone()).or_default().push(one);
     }
     let texts = groups.into_iter().map(|(cause, group)| {
         if let [one] = &*group {
-            return one.to_string();
+            return (cause.code(), one.to_string());
         }
+        let code = cause.code();
         let number = group.len();
         let names = named(group.iter().map(|one| (&*one.name, &*one.origin)));
-        match cause {
+        let text = match cause {
             UnsupportedCause::Kind(kind) => {
                 format!("{number} {} are not evaluated by this version: {names}", plural(&kind))
             }
             UnsupportedCause::Part(why) => format!("not evaluated in {number} policies: {why}: {names}"),
             UnsupportedCause::Refused(message) => format!("{message}: {names}"),
-        }
+        };
+        (code, text)
     });
     texts.collect()
 }
 
 /// A note for each cause.
-fn grouped_notes(loaded: &LoadedPolicies) -> Vec<(NoteKind, String)> {
-    let mut notes: Vec<(NoteKind, String)> = ignored(loaded).into_iter().collect();
+fn grouped_notes(loaded: &LoadedPolicies) -> Vec<Note> {
+    let mut notes: Vec<Note> = ignored(loaded).into_iter().collect();
     let (mut exceptions, mut repeated, mut replaced) = (Vec::new(), Vec::new(), Vec::new());
     for note in &loaded.notes {
         match note {
@@ -88,30 +91,30 @@ fn grouped_notes(loaded: &LoadedPolicies) -> Vec<(NoteKind, String)> {
         (replaced, "policies of the cluster are replaced by others of their names".to_owned()),
     ] {
         let Some((note, _)) = group.first() else { continue };
-        let Some((kind, single)) = text(note) else { continue };
+        let Some(single) = text(note) else { continue };
         let number = group.len();
         let names = group.into_iter().map(|(_, name)| name);
         let grouped = format!("{number} {words}: {}", first_names(NAMED_POLICIES, names));
-        notes.push((kind, if number == 1 { single } else { grouped }));
+        notes.push(if number == 1 { single } else { Note { text: grouped, ..single } });
     }
-    let mut of_policies: IndexMap<&str, Vec<(String, &str)>> = IndexMap::new();
+    let mut of_policies: IndexMap<(Code, &str), Vec<(String, &str)>> = IndexMap::new();
     for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
-        for (text, name) in policy_texts(policy) {
-            of_policies.entry(text).or_default().push((name, origin));
+        for (code, text, name) in policy_texts(policy) {
+            of_policies.entry((code, text)).or_default().push((name, origin));
         }
     }
-    notes.extend(of_policies.into_iter().map(|(text, group)| {
+    notes.extend(of_policies.into_iter().map(|((code, text), group)| {
         let text = match &*group {
             [(name, origin)] => format!("{origin}: {name}: {text}"),
             _ => format!("{text}: {}", named(group.iter().map(|(name, origin)| (&**name, *origin)))),
         };
-        (NoteKind::Other, text)
+        policy_note(code, text)
     }));
     notes
 }
 
 /// One note on all rules and policies that mutate nothing.
-fn ignored(loaded: &LoadedPolicies) -> Option<(NoteKind, String)> {
+fn ignored(loaded: &LoadedPolicies) -> Option<Note> {
     let mut rules: BTreeMap<Why, usize> = BTreeMap::new();
     for skipped in loaded.policies.iter().flat_map(|policy| &policy.meta().not_evaluated) {
         if !skipped.why.changes_the_result() {
@@ -132,49 +135,60 @@ fn ignored(loaded: &LoadedPolicies) -> Option<(NoteKind, String)> {
         _ => format!("{number} {}", plural(kind)),
     });
     let all: Vec<String> = rules.chain(policies).collect();
-    (!all.is_empty()).then(|| (NoteKind::Omission, format!("{} ignored", all.join(", "))))
+    (!all.is_empty()).then(|| Note::omission(Code::Ignored, format!("{} ignored", all.join(", "))))
 }
 
 /// A note for each policy, rule and document.
-fn verbose_notes(loaded: &LoadedPolicies) -> Vec<(NoteKind, String)> {
+fn verbose_notes(loaded: &LoadedPolicies) -> Vec<Note> {
     let mut notes: Vec<_> = loaded.notes.iter().filter_map(text).collect();
     for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
         let skipped = policy.meta().not_evaluated.iter();
         let skipped = skipped.filter(|skipped| !skipped.why.changes_the_result());
         let skipped = skipped.map(|skipped| not_evaluated(policy, origin, skipped).to_string());
-        notes.extend(skipped.map(|text| (NoteKind::Omission, text)));
-        let own = policy_texts(policy).map(|(text, name)| format!("{origin}: {name}: {text}"));
-        notes.extend(own.map(|text| (NoteKind::Other, text)));
+        notes.extend(skipped.map(|text| Note::omission(Code::Ignored, text)));
+        let own = policy_texts(policy)
+            .map(|(code, text, name)| policy_note(code, format!("{origin}: {name}: {text}")));
+        notes.extend(own);
     }
     notes
 }
 
-/// The notes of a policy itself, with its name or that of the rule.
-fn policy_texts(policy: &Policy) -> impl Iterator<Item = (&str, String)> {
+/// The codes and texts of the notes of a policy itself, with its name or that of the rule.
+fn policy_texts(policy: &Policy) -> impl Iterator<Item = (Code, &str, String)> {
     let name = policy.full_name();
     policy.meta().notes.iter().map(move |note| {
         let name = note.rule.as_ref().map_or_else(|| name.to_string(), |rule| format!("{name}/{rule}"));
-        (&*note.text, name)
+        (note.code, &*note.text, name)
     })
 }
 
+/// A note of a policy itself: a warning about what cannot be meant.
+fn policy_note(code: Code, text: String) -> Note {
+    let kind = if code == Code::NeverMatches { NoteKind::Warning } else { NoteKind::Other };
+    Note::new(kind, code, text)
+}
+
 /// The text about a document that is not evaluated, or unusual; `None` for an unsupported kind.
-fn text(note: &PolicyNote) -> Option<(NoteKind, String)> {
+fn text(note: &PolicyNote) -> Option<Note> {
     Some(match note {
         PolicyNote::Planned { .. } => return None,
         PolicyNote::Other { origin, kind, name } => {
             let hint = if &**kind == EXCEPTION { EXCEPTION_HINT } else { "" };
-            (NoteKind::Omission, format!("{origin}: {kind} {name} is not evaluated{hint}"))
+            let code = if &**kind == EXCEPTION { Code::ExceptionNotUsed } else { Code::Ignored };
+            Note::omission(code, format!("{origin}: {kind} {name} is not evaluated{hint}"))
         }
         PolicyNote::NoPolicies { documents, files } => {
             let (documents, files) = (counted(*documents, "document"), counted(*files, "file"));
-            (NoteKind::Other, format!("{documents} in {files} beside the policies passed over"))
+            Note::other(
+                Code::OtherDocuments,
+                format!("{documents} in {files} beside the policies passed over"),
+            )
         }
         PolicyNote::Replaced { by, name } => {
-            (NoteKind::Other, format!("{by} stands in for the policy {name} of the cluster"))
+            Note::other(Code::ReplacedPolicy, format!("{by} stands in for the policy {name} of the cluster"))
         }
-        PolicyNote::Twice { origin, first, name } => (
-            NoteKind::Other,
+        PolicyNote::Twice { origin, first, name } => Note::other(
+            Code::DefinedTwice,
             format!("{origin}: policy {name} is also defined in {first}; both are evaluated"),
         ),
     })
@@ -194,9 +208,9 @@ fn plural(kind: &str) -> String {
 pub(super) fn exception_notes(
     loaded: &LoadedExceptions,
     policies: Option<&[Policy]>,
-) -> impl Iterator<Item = (NoteKind, String)> {
+) -> impl Iterator<Item = Note> {
     let misses = policies.map(|policies| loaded.misses(policies)).unwrap_or_default();
-    let omissions = misses.into_iter().chain(loaded.left_out.iter().cloned());
-    let others = loaded.notes.iter().cloned();
-    omissions.map(|text| (NoteKind::Omission, text)).chain(others.map(|text| (NoteKind::Other, text)))
+    let misses = misses.into_iter().map(|text| Note::omission(Code::ExceptionMisses, text));
+    let left_out = loaded.left_out.iter().map(|text| Note::omission(Code::ExceptionNotUsed, text));
+    misses.chain(left_out).chain(loaded.notes.iter().map(|(code, text)| Note::other(*code, text)))
 }

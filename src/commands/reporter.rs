@@ -4,9 +4,10 @@ use std::fmt::{self, Display};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
-use crate::render::{Origin, divergence_notes, printable, printable_line};
+use crate::diagnostics::{Code, Coded};
+use crate::render::{Origin, divergence_text, printable, printable_line};
 use crate::report::MissingData;
-use crate::semantics::{DivergenceSet, Semantics};
+use crate::semantics::{Divergence, DivergenceSet, Semantics};
 use crate::source::SourceError;
 use crate::source::cluster::UnreadPolicies;
 use crate::value::ObjectRef;
@@ -49,14 +50,39 @@ pub(super) struct Reporter {
 pub(super) enum NoteKind {
     /// Something that was not evaluated, did not match, or differs between the semantics.
     Omission,
+    /// Something in the inputs that is allowed and hardly meant.
+    Warning,
     /// Anything else.
     Other,
 }
 
-/// A note on a run.
+/// What a diagnostic is about, in brackets: `error[KYV201]`, `note[KYV-D16]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Label {
+    Code(Code),
+    Divergence(Divergence),
+}
+
+impl From<Code> for Label {
+    fn from(code: Code) -> Self {
+        Self::Code(code)
+    }
+}
+
+impl Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => code.fmt(f),
+            Self::Divergence(divergence) => divergence.fmt(f),
+        }
+    }
+}
+
+/// A note or warning on a run.
 #[derive(Clone, Debug)]
 pub(super) struct Note {
     pub(super) kind: NoteKind,
+    pub(super) label: Label,
     pub(super) text: String,
     /// The object that the note is about; `None` for the whole run.
     pub(super) subject: Option<NoteSubject>,
@@ -69,6 +95,33 @@ pub(super) struct NoteSubject {
     pub(super) origin: Origin,
     /// The index of the input that holds it.
     pub(super) input: usize,
+}
+
+impl NoteKind {
+    /// The word that a line with such a note begins with.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Omission | Self::Other => "note",
+        }
+    }
+}
+
+impl Note {
+    /// A note on an omission, about the whole run.
+    pub(super) fn omission(code: Code, text: impl Into<String>) -> Self {
+        Self::new(NoteKind::Omission, code, text)
+    }
+
+    /// A note about the whole run that is never an error.
+    pub(super) fn other(code: Code, text: impl Into<String>) -> Self {
+        Self::new(NoteKind::Other, code, text)
+    }
+
+    /// A note about the whole run.
+    pub(super) fn new(kind: NoteKind, label: impl Into<Label>, text: impl Into<String>) -> Self {
+        Self { kind, label: label.into(), text: text.into(), subject: None }
+    }
 }
 
 impl Display for Note {
@@ -102,8 +155,14 @@ impl Reporter {
     }
 
     /// Prints an error with the exit code that it leads to.
-    pub(super) fn error(&mut self, exit: Exit, message: impl Display) {
-        self.error_lines(exit, &format!("error: {message}\n"));
+    pub(super) fn error(&mut self, exit: Exit, label: impl Into<Label>, message: impl Display) {
+        let label = label.into();
+        self.error_lines(exit, &format!("error[{label}]: {message}\n"));
+    }
+
+    /// Prints an error that knows its code.
+    pub(super) fn coded(&mut self, exit: Exit, error: &(impl Coded + Display)) {
+        self.error(exit, error.code(), error);
     }
 
     /// The errors that were printed until now.
@@ -129,19 +188,15 @@ impl Reporter {
                 self.gaps.not_found.push(printable_line(what));
                 cause
             }
-            _ => return self.error(Exit::of(error), error),
+            _ => return self.coded(Exit::of(error), error),
         };
         let exit = Exit::of(error);
         let text = cluster.to_string();
         if text == self.last_cluster_error {
             return self.worsen(exit);
         }
-        if cluster.stands_for_itself() {
-            // As kubectl prints it.
-            self.error_lines(exit, &format!("{text}\n"));
-        } else {
-            self.error(exit, &text);
-        }
+        // In kubectl's words, after the code.
+        self.error(exit, error.code(), &text);
         self.last_cluster_error = text;
     }
 
@@ -156,8 +211,8 @@ impl Reporter {
     }
 
     /// Prints the errors of an input that is not valid; `None` if there are any.
-    pub(super) fn valid<T>(&mut self, checked: Result<T, Vec<impl Display>>) -> Option<T> {
-        checked.map_err(|errors| errors.iter().for_each(|error| self.error(Exit::Input, error))).ok()
+    pub(super) fn valid<T>(&mut self, checked: Result<T, Vec<impl Coded + Display>>) -> Option<T> {
+        checked.map_err(|errors| errors.iter().for_each(|error| self.coded(Exit::Input, error))).ok()
     }
 
     /// Prints errors of the input or the cluster.
@@ -167,7 +222,7 @@ impl Reporter {
 
     /// Prints that the result cannot be written.
     pub(super) fn unwritten(&mut self, error: &io::Error) {
-        self.error(Exit::Input, format_args!("the result cannot be written: {error}"));
+        self.error(Exit::Input, Code::OutputFailed, format_args!("the result cannot be written: {error}"));
     }
 
     /// Adds a failed lookup to what the result lacks.
@@ -208,7 +263,7 @@ impl Reporter {
     pub(super) fn report_gaps(&mut self) {
         if !self.gaps.is_empty() {
             let exit = if self.gaps.has_all_of_cluster() { Exit::Input } else { Exit::Cluster };
-            self.error(exit, format!("the result is incomplete: {}", self.gaps));
+            self.error(exit, Code::Incomplete, format!("the result is incomplete: {}", self.gaps));
         }
     }
 
@@ -228,30 +283,28 @@ impl Reporter {
         }
     }
 
-    pub(super) fn note(&mut self, message: impl Display) {
-        self.add(Note { kind: NoteKind::Other, text: message.to_string(), subject: None });
+    pub(super) fn note(&mut self, code: Code, message: impl Display) {
+        self.add(Note::other(code, message.to_string()));
     }
 
     /// Prints a note on an omission, which is an error in a strict run.
-    pub(super) fn omission(&mut self, message: impl Display) {
-        self.add(Note { kind: NoteKind::Omission, text: message.to_string(), subject: None });
+    pub(super) fn omission(&mut self, code: Code, message: impl Display) {
+        self.add(Note::omission(code, message.to_string()));
     }
 
-    /// Prints a note.
+    /// Prints a note or warning. In a strict run omissions and warnings are errors.
     pub(super) fn add(&mut self, note: Note) {
-        match self.verbosity.strict.filter(|_| note.kind == NoteKind::Omission) {
-            Some(option) => self.error(Exit::Evaluation, format_args!("{note} ({option})")),
+        match self.verbosity.strict.filter(|_| note.kind != NoteKind::Other) {
+            Some(option) => self.error(Exit::Evaluation, note.label, format_args!("{note} ({option})")),
             None if self.verbosity.quiet => return,
-            None => self.print(&format!("note: {note}\n")),
+            None => self.print(&format!("{}[{}]: {note}\n", note.kind.word(), note.label)),
         }
         self.notes.push(note);
     }
 
     /// Prints notes that were collected before.
-    pub(super) fn notes(&mut self, notes: &[(NoteKind, String)]) {
-        for (kind, text) in notes {
-            self.add(Note { kind: *kind, text: text.clone(), subject: None });
-        }
+    pub(super) fn notes(&mut self, notes: &[Note]) {
+        notes.iter().for_each(|note| self.add(note.clone()));
     }
 
     /// The notes that were printed until now.
@@ -271,8 +324,9 @@ impl Reporter {
 
     /// Prints a note for each divergence that was met.
     pub(super) fn divergences(&mut self, divergences: DivergenceSet, semantics: Semantics) {
-        for line in divergence_notes(divergences, &semantics.to_string()).lines() {
-            self.omission(line.strip_prefix("note: ").unwrap_or(line));
+        for divergence in divergences.iter() {
+            let text = divergence_text(divergence, semantics);
+            self.add(Note::new(NoteKind::Omission, Label::Divergence(divergence), text));
         }
     }
 
@@ -336,9 +390,9 @@ mod tests {
     #[test]
     fn strictness_turns_omissions_into_errors() {
         let mut reporter = Reporter::new(Verbosity { quiet: true, verbose: false, strict: Some("--strict") });
-        reporter.note("unimportant");
+        reporter.note(Code::SecretsPrinted, "unimportant");
         assert_eq!(reporter.exit(), Exit::Done);
-        reporter.omission("left out");
+        reporter.omission(Code::NoUser, "left out");
         assert_eq!(reporter.exit(), Exit::Evaluation);
     }
 }

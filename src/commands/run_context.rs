@@ -4,13 +4,13 @@ use crate::engine::Engine;
 use crate::value::Text;
 
 use super::missing_schemas::MissingSchemas;
-use super::reporter::NoteKind;
+use super::reporter::Note;
 
 /// What notes at the end of a run are about besides its results.
 pub(super) struct RunContext<'a> {
     pub(super) engine: &'a Engine,
     /// Notes on the inputs.
-    pub(super) notes: &'a [(NoteKind, String)],
+    pub(super) notes: &'a [Note],
     /// The same, reported only if some rule changes an object or fails.
     pub(super) notes_on_acts: &'a [String],
     /// The kinds whose schema could not be read from a cluster.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::mem;
 
+use crate::diagnostics::Code;
 use crate::render::{
     RuleError, counted, dry_run_line, dry_runs_line, error_lines, impact_line, listed, missing_targets,
     refused_inputs, rule_errors, shown_message, summary_table,
@@ -19,7 +20,7 @@ use super::exit::Exit;
 use super::grouped::{FirstObject, GroupedMessages};
 use super::missing_schemas::MissingSchemas;
 use super::order_notes::OrderNotes;
-use super::reporter::{Note, NoteKind, NoteSubject, Reporter};
+use super::reporter::{Note, NoteSubject, Reporter};
 use super::run_context::RunContext;
 use super::session::Session;
 use super::terminal;
@@ -142,8 +143,8 @@ impl RunSummary {
 
     /// Reports the errors of rules that were collected.
     pub(super) fn report_grouped_errors(&mut self, reporter: &mut Reporter) {
-        for text in mem::take(&mut self.errors).texts() {
-            reporter.error(Exit::Evaluation, text);
+        for (code, text) in mem::take(&mut self.errors).texts() {
+            reporter.error(Exit::Evaluation, code, text);
         }
     }
 
@@ -219,7 +220,8 @@ impl RunSummary {
             let message = shown_message(report, &second_run(rule, report));
             if !verbose {
                 let (policy, rule) = (policy.clone(), name.clone());
-                let note = RuleError { policy, rule, message, trigger: None, hint: None };
+                let note =
+                    RuleError { code: Code::SecondRun, policy, rule, message, trigger: None, hint: None };
                 self.second_runs.add(note, || first_object(evaluated, object));
                 continue;
             }
@@ -229,7 +231,8 @@ impl RunSummary {
                 input: evaluated.source.input,
             };
             let text = format!("{policy}/{name}: {message}");
-            self.object_notes.push(Note { kind: NoteKind::Omission, text, subject: Some(subject) });
+            let note = Note::omission(Code::SecondRun, text);
+            self.object_notes.push(Note { subject: Some(subject), ..note });
         }
     }
 
@@ -279,7 +282,7 @@ impl RunSummary {
             reporter.divergences(self.divergences, context.engine.settings().semantics);
         }
         if let Some(kyverno) = &self.tally.kyverno {
-            reporter.note(&kyverno.message);
+            reporter.note(Code::RunningKyverno, &kyverno.message);
         }
         self.is_complete = true;
     }
@@ -290,29 +293,33 @@ impl RunSummary {
         reporter.notes(context.notes);
         let acts = self.tally.changed + self.tally.errors > 0 || !self.triggered.is_empty();
         for note in context.notes_on_acts.iter().filter(|_| acts) {
-            reporter.note(note);
+            reporter.note(Code::ClusterNote, note);
         }
         let unused = context.missing_schemas.into_iter().flat_map(MissingSchemas::unused);
         let unused = unused.filter(|schema| self.has_matched(schema));
         for MissingSchema { name, why, .. } in unused {
-            reporter.omission(format_args!(
-                "the schema of {name} cannot be read, lists in it merge without keys: {why}"
-            ));
+            reporter.omission(
+                Code::NoSchema,
+                format_args!("the schema of {name} cannot be read, lists in it merge without keys: {why}"),
+            );
         }
         if context.varies_with_time {
-            reporter.omission("a policy looks at the time: another run may give another result");
+            reporter.omission(
+                Code::TimeDependent,
+                "a policy looks at the time: another run may give another result",
+            );
         }
         for note in &self.object_notes {
             reporter.add(note.clone());
         }
-        for text in self.second_runs.texts() {
-            reporter.omission(text);
+        for (code, text) in self.second_runs.texts() {
+            reporter.omission(code, text);
         }
-        for text in self.view_notes.texts() {
-            reporter.note(text);
+        for (code, text) in self.view_notes.texts() {
+            reporter.note(code, text);
         }
         for text in self.order_notes.texts() {
-            reporter.omission(text);
+            reporter.omission(Code::OrderMatters, text);
         }
         self.report_documents(reporter);
         self.report_unknown(context, reporter);
@@ -321,21 +328,22 @@ impl RunSummary {
             let targets = listed(self.missing_targets.iter().cloned());
             let remedy =
                 names.targets.map_or_else(String::new, |name| format!(" ({name} gives further objects)"));
-            reporter.omission(format_args!("targets that no given object is: {targets}{remedy}"));
+            reporter
+                .omission(Code::NoTarget, format_args!("targets that no given object is: {targets}{remedy}"));
         }
         for line in &self.refusals {
-            reporter.error(Exit::Evaluation, line);
+            reporter.error(Exit::Evaluation, Code::DryRunRefused, line);
         }
         for (more, what) in [
             (self.more_refused, "that the API server refuses"),
             (self.more_unanswered, "of which the API server does not say whether it takes them"),
         ] {
             if more > 0 {
-                reporter.error(Exit::Evaluation, format_args!("and {more} more {what}"));
+                reporter.error(Exit::Evaluation, Code::MoreErrors, format_args!("and {more} more {what}"));
             }
         }
         if self.lacks_user {
-            reporter.omission(format_args!(
+            reporter.omission(Code::NoUser, format_args!(
                 "rules select by user, and nobody said who sends the requests ({} does): such parts of `match` are \
                  ignored",
                 names.user
@@ -348,22 +356,27 @@ impl RunSummary {
         if self.without_kind > 0 {
             let documents = counted(self.without_kind, "document");
             let names = listed(self.without_kind_in.iter().cloned());
-            reporter.omission(format_args!(
-                "{documents} without apiVersion or kind passed through as they are: {names}"
-            ));
+            reporter.omission(
+                Code::PassedThrough,
+                format_args!("{documents} without apiVersion or kind passed through as they are: {names}"),
+            );
         }
         for (reason, places) in &self.printed {
             let documents = counted(places.len(), "document");
             let names = listed(places.iter().cloned());
-            reporter.note(format_args!(
-                "{documents} printed canonically, without comments inside, because {reason}: {names}"
-            ));
+            reporter.note(
+                Code::Reformatted,
+                format_args!(
+                    "{documents} printed canonically, without comments inside, because {reason}: {names}"
+                ),
+            );
         }
         if !self.expanded.is_empty() {
             let names = listed(self.expanded.iter().cloned());
-            reporter.note(format_args!(
-                "aliases were written out where only one user of an anchor changes: {names}"
-            ));
+            reporter.note(
+                Code::Reformatted,
+                format_args!("aliases were written out where only one user of an anchor changes: {names}"),
+            );
         }
     }
 
@@ -378,20 +391,20 @@ impl RunSummary {
             } else {
                 format!("{} gives them", context.engine.settings().input_names.namespace_labels)
             };
-            reporter.omission(format_args!(
+            reporter.omission(Code::NoNamespaceLabels, format_args!(
                 "rules select by the labels of namespaces that were not given and count as having none: {names} \
                  ({remedy})"
             ));
         }
         if !self.priority_classes.is_empty() {
             let names = listed(self.priority_classes.iter().map(ToString::to_string));
-            reporter.omission(format_args!(
+            reporter.omission(Code::NoPriority, format_args!(
                 "rules read or set the priority of Pods, and that of their PriorityClass is not known: {names}"
             ));
         }
         for (text, objects) in &self.undecided {
             let objects = counted(*objects, "object");
-            reporter.omission(format_args!("{text} ({objects})"));
+            reporter.omission(Code::Undecided, format_args!("{text} ({objects})"));
         }
     }
 
@@ -400,7 +413,7 @@ impl RunSummary {
         if !self.exempted.is_empty() {
             let names = self.exempted.iter();
             let names = names.map(|(name, objects)| format!("{name} for {}", counted(*objects, "object")));
-            reporter.note(format_args!("exceptions applied: {}", listed(names)));
+            reporter.note(Code::Exceptions, format_args!("exceptions applied: {}", listed(names)));
         }
         if !self.excluded.is_empty() {
             let objects = counted(self.excluded.values().sum(), "object");
@@ -411,7 +424,7 @@ impl RunSummary {
                 }
                 Semantics::Kyverno => "they stay as they are",
             };
-            reporter.note(format_args!(
+            reporter.note(Code::Excluded, format_args!(
                 "{objects} that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
                  {instead}: {filters}"
             ));
@@ -507,7 +520,10 @@ impl RunSummary {
         }
         if !unmatched.is_empty() {
             let number = counted(unmatched.len(), "rule");
-            reporter.omission(format_args!("{number} selected no object: {}", listed(unmatched.into_iter())));
+            reporter.omission(
+                Code::RuleWithoutObjects,
+                format_args!("{number} selected no object: {}", listed(unmatched.into_iter())),
+            );
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::diagnostics::Code;
 use crate::render::{and_more, counted};
 use crate::report::{ObjectReport, ViewDifference};
 use crate::value::Text;
@@ -51,19 +52,24 @@ impl ViewNotes {
         }
     }
 
-    /// One for each rule and field, one for each reason, and one for each kind without webhooks.
-    pub(super) fn texts(&self) -> impl Iterator<Item = String> {
+    /// Codes and texts: one for each rule and field, one for each reason, and one for each kind without webhooks.
+    pub(super) fn texts(&self) -> impl Iterator<Item = (Code, String)> {
         let differences = self.differences.iter().map(|((policy, rule, field, does), objects)| {
             let objects = and_more(&objects.first, objects.others);
-            format!("{objects}: rule {policy}/{rule} reads {field}, which the API server {does} ({NUMBER})")
+            let text = format!(
+                "{objects}: rule {policy}/{rule} reads {field}, which the API server {does} ({NUMBER})"
+            );
+            (Code::ViewDiffers, text)
         });
         let not_admitted = self.not_admitted.iter().map(|(reason, objects)| {
             let count = counted(objects.others + 1, "object");
-            format!("{reason}: {count} evaluated as written, the first is {}", objects.first)
+            let text = format!("{reason}: {count} evaluated as written, the first is {}", objects.first);
+            (Code::AsWritten, text)
         });
         let without_webhooks = self.without_webhooks.iter().map(|(kind, objects)| {
             let named = and_more(&objects.first, objects.others);
-            format!("{named}: the API server calls no webhooks for {kind}, so policies change nothing there ({NUMBER})")
+            let text = format!("{named}: the API server calls no webhooks for {kind}, so policies change nothing there ({NUMBER})");
+            (Code::NoWebhooks, text)
         });
         differences.chain(not_admitted).chain(without_webhooks)
     }

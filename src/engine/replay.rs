@@ -1,5 +1,6 @@
 //! Rules that cannot be replayed, because recordings do not contain values of Secrets.
 
+use crate::diagnostics::Code;
 use crate::report::{Outcome, RuleError};
 use crate::value::Value;
 
@@ -16,7 +17,10 @@ impl Evaluation<'_> {
     #[inline]
     pub(super) fn not_replayable(&self) -> Option<RuleError> {
         let message = self.taint.is_replay().then(|| self.taint.take_unreplayable()).flatten()?;
-        Some(RuleError::new(message).with_hint("a recording made with --show-secrets keeps the values"))
+        Some(
+            RuleError::new(Code::NotReplayable, message)
+                .with_hint("a recording made with --show-secrets keeps the values"),
+        )
     }
 
     /// Whether labels or annotations of the object are redacted, so that it is not known which rules match.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::diagnostics::{Code, Coded};
 use crate::value::{Text, Value};
 
 /// The result of an evaluation.
@@ -116,6 +117,26 @@ impl EvalError {
     /// Whether a limit was exceeded; no construct of the language turns that into a value.
     pub const fn is_limit(&self) -> bool {
         matches!(self, Self::Limit { .. })
+    }
+}
+
+impl Coded for ParseError {
+    fn code(&self) -> Code {
+        Code::ExpressionSyntax
+    }
+}
+
+impl Coded for EvalError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NotFound { .. } => Code::KeyNotFound,
+            Self::ArgumentType { .. } | Self::ArgumentCount { .. } | Self::NoArguments { .. } => {
+                Code::ArgumentType
+            }
+            Self::UnknownFunction { .. } => Code::UnknownFunction,
+            Self::ZeroStep | Self::Plain { .. } | Self::Function { .. } => Code::FunctionFailed,
+            Self::Limit { .. } => Code::EvaluationLimit,
+        }
     }
 }
 

@@ -174,7 +174,8 @@ impl MutatorBuilder {
         let policies = problems.take(self.load_policies(limits));
         let loaded = problems.take(self.load_exceptions(limits));
         let misses = loaded.misses(&policies);
-        let LoadedExceptions { exceptions, left_out, mut notes, .. } = loaded;
+        let LoadedExceptions { exceptions, left_out, notes, .. } = loaded;
+        let mut notes: Vec<String> = notes.into_iter().map(|(_, text)| text).collect();
         notes.extend(misses.into_iter().chain(left_out));
         let kinds = problems.take(self.load_crds(limits));
         let admission = self.view.admission(kinds.iter().map(|kind| &kind.definition));

@@ -1,5 +1,6 @@
 //! Errors of reading and applying patches.
 
+use crate::diagnostics::{Code, Coded};
 use crate::value::{Pointer, Value};
 
 use super::json_patch::OperationKind;
@@ -201,10 +202,49 @@ pub enum PatchError {
     Limit(#[from] Limit),
 }
 
+impl Coded for PatchError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Syntax { .. }
+            | Self::NotAList { .. }
+            | Self::InvalidOperation { .. }
+            | Self::NotAnObject { .. } => Code::PatchSyntax,
+            Self::TestFailed { .. } => Code::TestFailed,
+            Self::Missing { .. }
+            | Self::Index { .. }
+            | Self::ScalarParent { .. }
+            | Self::NegativeParent { .. }
+            | Self::ScalarDocument { .. } => Code::PathMissing,
+            Self::ForeignAnchor { .. }
+            | Self::BlankAnchor { .. }
+            | Self::UnknownStrategy { .. }
+            | Self::DeletesObject => Code::Directive,
+            Self::WrongKind { .. } => Code::NodeKind,
+            Self::LacksMergeKey { .. } | Self::AmbiguousMergeKey { .. } => Code::MergeKey,
+            Self::Inline { error, .. } => error.code,
+            Self::Crash { .. } => Code::KyvernoCrashes,
+            Self::NotAnOverlay { .. }
+            | Self::NullInOverlay { .. }
+            | Self::NullOverValue { .. }
+            | Self::EmptyListInOverlay { .. }
+            | Self::ElementTypes { .. }
+            | Self::LegacyCrash { .. }
+            | Self::LegacyOperations { .. } => Code::LegacyPatch,
+            Self::Definition { .. } => Code::InvalidSchema,
+            Self::Limit(_) => Code::EvaluationLimit,
+        }
+    }
+}
+
 /// Why a reference to the replaced value could not be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct InlineError(pub String);
+#[error("{message}")]
+pub struct InlineError {
+    /// The code of the cause.
+    pub code: Code,
+    /// Why.
+    pub message: String,
+}
 
 /// What is wrong with an operation of a JSON patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::diagnostics::Code;
 use crate::semantics::Divergence;
 use crate::value::{Pointer, Segment, Text, Value};
 
@@ -15,6 +16,8 @@ pub struct PolicyError {
     pub pointer: Pointer,
     /// The name of the rule, if it is in a rule with a name.
     pub rule: Option<Text>,
+    /// The code of the cause.
+    pub code: Code,
     /// What is wrong.
     pub message: String,
     /// The nearest valid name or value.
@@ -26,17 +29,25 @@ pub struct PolicyError {
 }
 
 impl PolicyError {
-    pub(super) fn new(pointer: Pointer, message: impl Into<String>) -> Self {
+    pub(super) fn new(code: Code, pointer: Pointer, message: impl Into<String>) -> Self {
         let mut message = message.into();
         if let Some((end, _)) = message.char_indices().nth(MAX_MESSAGE_CHARS) {
             message.truncate(end);
             message.push('…');
         }
-        Self { pointer, rule: None, message, suggestion: None, is_unknown_field: false, divergence: None }
+        Self {
+            pointer,
+            rule: None,
+            code,
+            message,
+            suggestion: None,
+            is_unknown_field: false,
+            divergence: None,
+        }
     }
 
     pub(super) fn unknown_field(pointer: Pointer, message: String, nearest: Option<&str>) -> Self {
-        Self { is_unknown_field: true, ..Self::new(pointer, message).suggesting(nearest) }
+        Self { is_unknown_field: true, ..Self::new(Code::UnknownField, pointer, message).suggesting(nearest) }
     }
 
     pub(super) fn suggesting(mut self, suggestion: Option<&str>) -> Self {
@@ -100,11 +111,11 @@ mod tests {
         let document = Value::from_json(r#"{"spec":{"z":[0,0],"a":1},"kind":1}"#).unwrap();
         let spec = Pointer::ROOT.key("spec");
         let mut errors = vec![
-            PolicyError::new(Pointer::ROOT.key("kind"), "d"),
-            PolicyError::new(spec.key("a"), "c"),
-            PolicyError::new(spec.key("z").index(1), "b"),
-            PolicyError::new(spec.key("a"), "c"),
-            PolicyError::new(spec, "a"),
+            PolicyError::new(Code::InvalidField, Pointer::ROOT.key("kind"), "d"),
+            PolicyError::new(Code::InvalidField, spec.key("a"), "c"),
+            PolicyError::new(Code::InvalidField, spec.key("z").index(1), "b"),
+            PolicyError::new(Code::InvalidField, spec.key("a"), "c"),
+            PolicyError::new(Code::InvalidField, spec, "a"),
         ];
         in_document_order(&document, &mut errors);
         let order: Vec<_> = errors.iter().map(|error| error.message.as_str()).collect();

@@ -1,6 +1,7 @@
 //! The smallest family of policies, for tests: each sets one label on the objects of one resource.
 
 use crate::decode::Decoder;
+use crate::diagnostics::Code;
 use crate::resources::plural;
 use crate::semantics::Dialect;
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
@@ -43,7 +44,10 @@ pub(super) fn parse(document: &Value, _dialect: Dialect) -> Result<Policy, Vec<P
     let meta = Meta::new("FixedLabelPolicy", name);
     let policy = decoder.finish(FixedLabelPolicy { meta, resource, value, paths }).map(Policy::FixedLabel);
     policy.map_err(|errors| {
-        errors.into_iter().map(|error| PolicyError::new(error.pointer, error.message)).collect()
+        errors
+            .into_iter()
+            .map(|error| PolicyError::new(Code::InvalidField, error.pointer, error.message))
+            .collect()
     })
 }
 

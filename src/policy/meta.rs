@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::diagnostics::Code;
 use crate::semantics::DivergenceSet;
 use crate::value::{Pointer, Text, Value};
 
@@ -72,17 +73,19 @@ pub enum FailurePolicy {
 pub struct Note {
     /// The rule, if it is about one.
     pub rule: Option<Text>,
+    /// The code of the cause.
+    pub code: Code,
     /// The text.
     pub text: String,
 }
 
 impl Note {
-    pub(super) fn new(text: impl Into<String>) -> Self {
-        Self { rule: None, text: text.into() }
+    pub(super) fn new(code: Code, text: impl Into<String>) -> Self {
+        Self { rule: None, code, text: text.into() }
     }
 
-    pub(super) fn of_rule(rule: &Value, text: impl Into<String>) -> Self {
-        Self { rule: rule.get("name").and_then(Value::as_text).cloned(), text: text.into() }
+    pub(super) fn of_rule(code: Code, rule: &Value, text: impl Into<String>) -> Self {
+        Self { rule: rule.get("name").and_then(Value::as_text).cloned(), code, text: text.into() }
     }
 }
 

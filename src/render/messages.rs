@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use crate::diagnostics::Code;
 use crate::report::{ObjectReport, Outcome, RuleReport};
-use crate::semantics::DivergenceSet;
+use crate::semantics::{Divergence, Semantics};
 use crate::value::Text;
 
 use super::Origin;
@@ -14,6 +15,8 @@ use super::printable::printable_line;
 /// A message about a rule on an object, redacted.
 #[derive(Clone, Debug)]
 pub struct RuleError {
+    /// The code of the cause.
+    pub code: Code,
     /// The policy, with its namespace.
     pub policy: Text,
     /// The rule.
@@ -59,6 +62,7 @@ pub fn rule_errors(report: &ObjectReport) -> Vec<RuleError> {
         let masked = masked.get_or_insert_with(|| mask_of(report, &report.before, &report.after));
         let indented = |text: &str| masked.message(text).replace('\n', "\n  ");
         errors.push(RuleError {
+            code: error.code,
             policy: policy.policy.clone(),
             rule: rule.rule.clone(),
             message: indented(&error.message),
@@ -72,7 +76,10 @@ pub fn rule_errors(report: &ObjectReport) -> Vec<RuleError> {
 /// A line for each rule that could not be evaluated on an object, with its hint.
 pub fn error_lines(report: &ObjectReport, origin: &Origin) -> String {
     let (name, origin) = (object_name(report), origin.to_string());
-    rule_errors(report).iter().map(|error| format!("error: {}\n", error.on(&name, &origin))).collect()
+    rule_errors(report)
+        .iter()
+        .map(|error| format!("error[{}]: {}\n", error.code, error.on(&name, &origin)))
+        .collect()
 }
 
 /// The targets of a rule that were not found.
@@ -97,17 +104,8 @@ pub fn dry_run_line(report: &ObjectReport) -> Option<String> {
     Some(format!("{}: the API server {problem}: {message}", object_name(report)))
 }
 
-/// A line for each divergence that a run reached.
-pub fn divergence_notes(divergences: DivergenceSet, semantics: &str) -> String {
-    let mut out = String::new();
-    for divergence in divergences.iter() {
-        let _ = writeln!(
-            out,
-            "note: {divergence} {}: documented: {}; kyverno: {} (this run: {semantics})",
-            divergence.title(),
-            divergence.documented(),
-            divergence.kyverno(),
-        );
-    }
-    out
+/// What the two sides of a divergence do, and which of them a run follows.
+pub fn divergence_text(divergence: Divergence, semantics: Semantics) -> String {
+    let (title, documented, kyverno) = (divergence.title(), divergence.documented(), divergence.kyverno());
+    format!("{title}: documented: {documented}; kyverno: {kyverno} (this run: {semantics})")
 }

@@ -30,7 +30,7 @@ pub use json::{impact_json, object_json, tally_json};
 pub use junit::suites_junit;
 pub use mask::{Masked, mask_beside, masked_states};
 pub use messages::{
-    RuleError, divergence_notes, dry_run_line, error_lines, missing_targets, rule_errors, shown_message,
+    RuleError, divergence_text, dry_run_line, error_lines, missing_targets, rule_errors, shown_message,
 };
 pub use patch::json_patch;
 pub use printable::{printable, printable_line};

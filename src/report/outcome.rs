@@ -1,5 +1,6 @@
 //! The outcomes of a rule.
 
+use crate::diagnostics::Code;
 use crate::value::{ObjectRef, Pointer, Text, Value};
 
 /// The outcome of one rule for one object.
@@ -113,6 +114,8 @@ impl std::fmt::Display for SkipReason {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RuleError {
+    /// The code of the cause.
+    pub code: Code,
     /// The error, in Kyverno's words if possible.
     pub message: String,
     /// What would help, such as the flag for a missing input.
@@ -121,8 +124,8 @@ pub struct RuleError {
 
 impl RuleError {
     /// An error without a hint.
-    pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None }
     }
 
     /// The same error with a hint.

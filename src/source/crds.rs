@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::diagnostics::Code;
 use crate::resources::{ApiResource, Subresource, plural};
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
 use crate::yaml::{Document, Limits, Source};
@@ -101,7 +102,12 @@ fn custom_kind(document: &Document, at: &Pointer, definition: Value) -> Result<C
         let found = definition.path(path).and_then(Value::as_text).filter(|text| !text.is_empty()).cloned();
         found.ok_or_else(|| {
             let field = path.iter().fold(at.clone(), |at, key| at.key(*key));
-            SourceError::at(document, &field, format!("{field}: expected a string that is not empty"))
+            SourceError::at(
+                Code::InvalidSchema,
+                document,
+                &field,
+                format!("{field}: expected a string that is not empty"),
+            )
         })
     };
     let is_namespaced = match &*text(&["spec", "scope"])? {
@@ -110,7 +116,7 @@ fn custom_kind(document: &Document, at: &Pointer, definition: Value) -> Result<C
         _ => {
             let field = at.key("spec").key("scope");
             let message = format!("{field}: expected `Namespaced` or `Cluster`");
-            return Err(SourceError::at(document, &field, message));
+            return Err(SourceError::at(Code::InvalidSchema, document, &field, message));
         }
     };
     let line = document.nearest_position(at).line;

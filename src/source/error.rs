@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use crate::diagnostics::{Code, Coded};
 use crate::value::Pointer;
 use crate::yaml::{Document, Position, SyntaxError, excerpt};
 
@@ -56,6 +57,8 @@ pub enum SourceError {
     /// An error in a document.
     #[error("{place}: {message}{place:#}")]
     Document {
+        /// The code of the cause.
+        code: Code,
         /// The place.
         place: Place,
         /// The message.
@@ -166,8 +169,30 @@ impl SourceError {
     }
 
     /// An error at a node of a document, or at the nearest node above it that exists.
-    pub(super) fn at(document: &Document, pointer: &Pointer, message: impl Into<String>) -> Self {
-        Self::Document { place: Place::of(document, pointer), message: message.into() }
+    pub(super) fn at(code: Code, document: &Document, pointer: &Pointer, message: impl Into<String>) -> Self {
+        Self::Document { code, place: Place::of(document, pointer), message: message.into() }
+    }
+}
+
+impl Coded for SourceError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Io { act: "written", .. } => Code::Unwritable,
+            Self::Io { .. } => Code::Unreadable,
+            Self::BadGlob { .. } | Self::EmptyGlob { .. } | Self::EmptyDirectory { .. } => {
+                Code::NoFileMatches
+            }
+            Self::Url { .. } => Code::Url,
+            Self::Syntax(error) => error.code(),
+            Self::Document { code, .. } => *code,
+            Self::Nothing => Code::EmptyInput,
+            Self::NoPolicy { .. } | Self::Empty { .. } => Code::NoDocument,
+            Self::Occupied { .. } | Self::NoRecording { .. } => Code::NoRecording,
+            Self::Cluster(error) | Self::Unread { cause: error, .. } => error.code(),
+            Self::Absent { .. } => Code::NoObjectOfName,
+            Self::NoProgram { .. } => Code::NoProgram,
+            Self::Program { .. } => Code::ProgramFailed,
+        }
     }
 }
 

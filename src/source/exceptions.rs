@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use crate::diagnostics::Code;
 use crate::policy::{DocumentKind, Policy, PolicyException, kind_of};
 use crate::semantics::Semantics;
 use crate::value::{GroupVersionKind, Pointer, Value};
@@ -23,8 +24,8 @@ pub struct LoadedExceptions {
     pub origins: Vec<String>,
     /// Notes on exceptions that are not evaluated.
     pub left_out: Vec<String>,
-    /// Other notes.
-    pub notes: Vec<String>,
+    /// Other notes, with their codes.
+    pub notes: Vec<(Code, String)>,
 }
 
 impl LoadedExceptions {
@@ -113,7 +114,7 @@ impl ExceptionLoader {
             DocumentKind::OtherPolicy(of) if &*of == "PolicyException" => {}
             DocumentKind::Misspelt { kind, nearest: "PolicyException" } => {
                 let message = format!("there is no kind `{kind}`, did you mean `PolicyException`?");
-                self.errors.push(SourceError::at(document, &at.key("kind"), message));
+                self.errors.push(SourceError::at(Code::UnknownKind, document, &at.key("kind"), message));
                 return true;
             }
             _ => return false,
@@ -127,19 +128,20 @@ impl ExceptionLoader {
         match PolicyException::parse(value, self.semantics) {
             Ok(exception) => {
                 for note in &exception.notes {
-                    self.loaded.notes.push(format!("{origin}: exception {name}: {}", note.text));
+                    let text = format!("{origin}: exception {name}: {}", note.text);
+                    self.loaded.notes.push((note.code, text));
                 }
                 if let Some(first) = self.seen.insert(name.clone(), origin.clone()) {
                     let text =
                         format!("{origin}: exception {name} is also defined in {first}; both are used");
-                    self.loaded.notes.push(text);
+                    self.loaded.notes.push((Code::DefinedTwice, text));
                 }
                 self.loaded.exceptions.push(exception);
                 self.loaded.origins.push(origin);
             }
             Err(errors) => self.errors.extend(errors.iter().map(|error| {
                 let message = format!("exception {name}: {error}");
-                SourceError::at(document, &at.join(&error.pointer), message)
+                SourceError::at(error.code, document, &at.join(&error.pointer), message)
             })),
         }
         true
@@ -151,11 +153,12 @@ impl ExceptionLoader {
     ///
     /// All errors of all inputs.
     pub fn finish(mut self) -> Result<LoadedExceptions, Vec<SourceError>> {
-        match self.others {
-            0 => {}
-            1 => self.loaded.notes.push("1 document beside the exceptions ignored".to_owned()),
-            others => self.loaded.notes.push(format!("{others} documents beside the exceptions ignored")),
-        }
+        let others = match self.others {
+            0 => None,
+            1 => Some("1 document beside the exceptions ignored".to_owned()),
+            others => Some(format!("{others} documents beside the exceptions ignored")),
+        };
+        self.loaded.notes.extend(others.map(|text| (Code::OtherDocuments, text)));
         if self.errors.is_empty() { Ok(self.loaded) } else { Err(self.errors) }
     }
 }

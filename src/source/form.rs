@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::decode::{DecodeError, Decoder};
+use crate::diagnostics::Code;
 use crate::policy::nearest;
 use crate::value::{Map, Pointer, Value};
 use crate::yaml::{Document, Limits, Source};
@@ -68,7 +69,9 @@ pub(super) fn source_errors(
     errors: Vec<DecodeError>,
     document: &Document,
 ) -> impl Iterator<Item = SourceError> {
-    errors.into_iter().map(|error| SourceError::at(document, &error.pointer, error.to_string()))
+    errors
+        .into_iter()
+        .map(|error| SourceError::at(Code::InvalidDocument, document, &error.pointer, error.to_string()))
 }
 
 /// The root of a document: a map of this kind, or else of any, with no fields but these and those of every document.

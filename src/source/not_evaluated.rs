@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::diagnostics::{Code, Coded};
 use crate::policy::{NotEvaluated, Policy, Why};
 use crate::value::Text;
 
@@ -27,6 +28,16 @@ pub enum UnsupportedCause {
     Part(Why),
     /// A cluster refuses the policy, with this message.
     Refused(String),
+}
+
+impl Coded for UnsupportedCause {
+    fn code(&self) -> Code {
+        match self {
+            Self::Kind(_) => Code::UnsupportedKind,
+            Self::Part(_) => Code::UnsupportedRule,
+            Self::Refused(_) => Code::RefusedByCluster,
+        }
+    }
 }
 
 impl fmt::Display for Unsupported {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::diagnostics::Code;
 use crate::value::{ObjectRef, Text, Value};
 use crate::yaml::{Document, Limits};
 
@@ -49,12 +50,22 @@ impl OldObjects {
     fn add(&mut self, document: &Document, errors: &mut Vec<SourceError>) {
         for (pointer, value) in items_of(document) {
             let Some(key) = self.key(&value) else {
-                errors.push(SourceError::at(document, &pointer, "an object needs apiVersion and kind"));
+                errors.push(SourceError::at(
+                    Code::NoObject,
+                    document,
+                    &pointer,
+                    "an object needs apiVersion and kind",
+                ));
                 continue;
             };
             let old = Old { object: value, is_found: AtomicBool::new(false) };
             if self.objects.insert(key, old).is_some() {
-                errors.push(SourceError::at(document, &pointer, "duplicate old object with this name"));
+                errors.push(SourceError::at(
+                    Code::DuplicateObject,
+                    document,
+                    &pointer,
+                    "duplicate old object with this name",
+                ));
             }
         }
     }

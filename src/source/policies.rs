@@ -8,6 +8,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
+use crate::diagnostics::Code;
 use crate::policy::{DocumentKind, Policy, PolicyChoice, PolicyError, kind_of, parse};
 use crate::semantics::{Dialect, DivergenceSet};
 use crate::value::{Pointer, Text, Value};
@@ -307,7 +308,7 @@ impl Found {
             }
             DocumentKind::Misspelt { kind, nearest } => {
                 let message = format!("there is no policy of kind `{kind}`, did you mean `{nearest}`?");
-                let errors = vec![SourceError::at(document, &at.key("kind"), message)];
+                let errors = vec![SourceError::at(Code::UnknownKind, document, &at.key("kind"), message)];
                 Self::Invalid { name: name(), errors, divergences: DivergenceSet::NONE }
             }
             DocumentKind::Policy => match parse(value, dialect) {
@@ -322,7 +323,12 @@ impl Found {
                         let place = at.join(&error.pointer);
                         let rule = error.rule.as_ref();
                         let rule = rule.map_or_else(String::new, |rule| format!(", rule {rule}"));
-                        SourceError::at(document, &place, format!("policy {}{rule}: {error}", name()))
+                        SourceError::at(
+                            error.code,
+                            document,
+                            &place,
+                            format!("policy {}{rule}: {error}", name()),
+                        )
                     };
                     let errors = errors.into_iter().map(located).collect();
                     Self::Invalid { name: name(), errors, divergences }

@@ -14,6 +14,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
+use crate::diagnostics::{Code, Coded};
 use crate::jmespath::{EvalError, Expression, Limit, ParseError};
 use crate::secrets::TaintTracker;
 use crate::value::{Pointer, Segment, Text, Value, shortened};
@@ -129,13 +130,18 @@ pub enum LoadError {
         entry: Text,
     },
     /// Anything else.
-    #[error("{0}")]
-    Failed(String),
+    #[error("{message}")]
+    Failed {
+        /// The code of the cause.
+        code: Code,
+        /// Why.
+        message: String,
+    },
 }
 
 impl From<String> for LoadError {
     fn from(message: String) -> Self {
-        Self::Failed(message)
+        Self::Failed { code: Code::ContextFailed, message }
     }
 }
 
@@ -200,4 +206,34 @@ pub enum SubstitutionError {
         /// The path of the string.
         path: String,
     },
+}
+
+impl Coded for QueryError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Empty | Self::Syntax { .. } => Code::ExpressionSyntax,
+            Self::Failed(error) => error.code(),
+            Self::Load(error) => error.code(),
+        }
+    }
+}
+
+impl Coded for LoadError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Limit { .. } => Code::EvaluationLimit,
+            Self::Failed { code, .. } => *code,
+        }
+    }
+}
+
+impl Coded for SubstitutionError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Variable { cause, .. } => cause.code(),
+            Self::Key { .. } => Code::KeyNotText,
+            Self::Reference { .. } => Code::Reference,
+            Self::Limit { .. } => Code::EvaluationLimit,
+        }
+    }
 }

@@ -367,7 +367,7 @@ impl<'a> Substituter<'a> {
         {
             return Ok(());
         }
-        let cause = QueryError::Load(LoadError::Failed(format!(
+        let cause = QueryError::Load(LoadError::from(format!(
             "panic: the value is no string but {}",
             value.type_name()
         )));

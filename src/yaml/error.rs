@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::diagnostics::{Code, Coded};
+
 use super::position::Position;
 use super::{Limit, Limits};
 
@@ -84,6 +86,27 @@ fn more(limit: &Limit, maximum: &usize) -> String {
         return ", which no `--limit` changes".to_owned();
     }
     format!("; `--limit {limit}=N` sets another")
+}
+
+impl Coded for ErrorKind {
+    fn code(&self) -> Code {
+        match self {
+            Self::Syntax(_) => Code::Syntax,
+            Self::Utf8 { .. } | Self::Utf16 => Code::Encoding,
+            Self::DuplicateKey { .. } => Code::DuplicateKey,
+            Self::Key(_) | Self::NotFinite | Self::Tag(_) | Self::Merge | Self::AliasOfItself => {
+                Code::NoJsonForm
+            }
+            Self::Limit { .. } => Code::InputLimit,
+            Self::Further => Code::FurtherErrors,
+        }
+    }
+}
+
+impl Coded for SyntaxError {
+    fn code(&self) -> Code {
+        self.kind.code()
+    }
 }
 
 impl ErrorKind {

@@ -69,10 +69,13 @@ fn unsupported_policies_can_be_notes() {
         assert_eq!(run.code, Some(3), "{}", run.stderr);
         let run = folder.run(&["diff", "-p", "p", "-f", file, "--skip-unsupported"]);
         assert_eq!(run.code, Some(code), "{}", run.stderr);
-        let note =
-            "note: p/planned.yaml:1: MutatingPolicy later: this kind is not evaluated by this version\n";
+        let note = "note[KYV222]: p/planned.yaml:1: MutatingPolicy later: this kind is not evaluated by this version\n";
         assert!(run.stderr.contains(note), "{}", run.stderr);
-        assert!(run.stderr.contains("note: 1 validate rule, 1 generate rule ignored\n"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("note[KYV224]: 1 validate rule, 1 generate rule ignored\n"),
+            "{}",
+            run.stderr
+        );
     }
     let strict = folder.run(&["diff", "-p", "p", "-f", "map.yaml", "--skip-unsupported", "--strict"]);
     assert_eq!(strict.code, Some(3), "{}", strict.stderr);
@@ -84,7 +87,7 @@ fn policies_are_chosen_by_name() {
     for command in ["mutate", "diff", "explain"] {
         // The refused policy has another name.
         let run = folder.run(&[command, "-p", "q", "-f", "map.yaml", "--policy-name", "lab*,nothing?"]);
-        run.is(2, &run.stdout, &["error: --policy-name nothing?: no policy has this name\n"]);
+        run.is(2, &run.stdout, &["error[KYV006]: --policy-name nothing?: no policy has this name\n"]);
         assert!(!run.stderr.contains("refused"), "{}", run.stderr);
         let run =
             folder.run(&[command, "-p", "q,p/planned.yaml", "-f", "map.yaml", "--policy-name", "label"]);
@@ -93,7 +96,7 @@ fn policies_are_chosen_by_name() {
         assert!(is_labelled && !run.stdout.contains("first"), "{}", run.stdout);
         assert!(!run.stderr.contains("MutatingPolicy"), "{}", run.stderr);
         let run = folder.run(&[command, "-p", "q", "-f", "map.yaml", "--policy-name", "*"]);
-        assert!(run.stderr.contains("error: q/refused.yaml:"), "{}", run.stderr);
+        assert!(run.stderr.contains("error[KYV201]: q/refused.yaml:"), "{}", run.stderr);
     }
 }
 
@@ -119,6 +122,6 @@ fn rules_are_chosen_by_name() {
     for command in ["mutate", "diff", "explain"] {
         let arguments = [command, "-p", "q/rules.yaml", "-f", "map.yaml", "--rule", "rules/first,rules/none"];
         let run = folder.run(&arguments);
-        run.is(2, &run.stdout, &["error: --rule rules/none: no mutate rule has this name\n"]);
+        run.is(2, &run.stdout, &["error[KYV006]: --rule rules/none: no mutate rule has this name\n"]);
     }
 }

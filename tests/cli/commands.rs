@@ -71,7 +71,7 @@ fn several_files_are_printed_as_one_stream() {
     folder.run(&["mutate", "-p", "policy.yaml", "-f", "in", "-R"]).is(
         2,
         "",
-        &["error: in/below/g.yaml:1:1: "],
+        &["error[KYV107]: in/below/g.yaml:1:1: "],
     );
 }
 
@@ -86,12 +86,12 @@ fn globs_and_repeated_arguments_keep_their_order() {
     ]);
     let ended = folder.run(&["mutate", "-p", "p", "-f", "c.yaml", "-f", "[ab].yaml", "-f", "c.yaml"]);
     ended.is(0, "c: 1\n---\na: 1\n---\nb: 1\n---\nc: 1\n", &[
-        "note: 4 documents without apiVersion or kind passed through as they are: a.yaml, b.yaml, c.yaml\n",
-        "note: 1 rule selected no object: label/add\n",
+        "note[KYV117]: 4 documents without apiVersion or kind passed through as they are: a.yaml, b.yaml, c.yaml\n",
+        "note[KYV233]: 1 rule selected no object: label/add\n",
     ]);
     folder.run(&["mutate", "-p", "p", "-f", "x*.yaml"]).is(2, "", &["x*.yaml: no file matches this glob"]);
     let twice = folder.run(&["mutate", "-p", "p", "-p", "p/one.yaml", "-f", "a.yaml"]);
-    twice.is(0, "a: 1\n", &["note: 1 rule selected no object: label/add\n"]);
+    twice.is(0, "a: 1\n", &["note[KYV233]: 1 rule selected no object: label/add\n"]);
     assert!(!twice.stderr.contains("also defined"), "{}", twice.stderr);
     folder.run(&["diff", "-p", "p/one.yaml", "p/"]).is(2, "", &["p/ is not a kind of objects but a path"]);
     folder.run(&["mutate", "-p", "q*", "-f", "a.yaml"]).is(2, "", &["q*: no file matches this glob"]);
@@ -103,10 +103,14 @@ fn standard_input_is_read_for_one_argument_only() {
     folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], MAP).is(0, LABELLED, &[]);
     folder.run_with(&["mutate", "-p", "-", "-f", "map.yaml"], LABEL).is(0, LABELLED, &[]);
     folder.run_with(&["mutate", "-p", "-", "-f", "-"], LABEL).is(2, "", &["standard input (-)"]);
-    folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], "a: [\n").is(2, "", &["error: stdin:"]);
+    folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], "a: [\n").is(
+        2,
+        "",
+        &["error[KYV107]: stdin:"],
+    );
     // What fails upstream in a pipe says nothing.
     for nothing in ["", " \n"] {
-        let reason = ["error: stdin: empty; expected objects"];
+        let reason = ["error[KYV105]: stdin: empty; expected objects"];
         folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], nothing).is(2, "", &reason);
         folder
             .run_with(&["diff", "-p", "policy.yaml", "-f", "-", "-o", "summary"], nothing)
@@ -144,12 +148,12 @@ fn input_errors_are_all_reported_and_nothing_is_printed() {
         2,
         "",
         &[
-            "error: policy.yaml:12:5: policy label, rule add: spec.rules[0].mutat: ",
+            "error[KYV201]: policy.yaml:12:5: policy label, rule add: spec.rules[0].mutat: ",
             "\n12 |     mutat:\n   |     ^\n",
-            "error: missing.yaml: cannot be read: no such file or directory\n",
-            "error: bad.yaml:3:",
-            "error: bad.yaml:7:",
-            "error: values.yaml:3:1: global: unknown field",
+            "error[KYV101]: missing.yaml: cannot be read: no such file or directory\n",
+            "error[KYV107]: bad.yaml:3:",
+            "error[KYV107]: bad.yaml:7:",
+            "error[KYV113]: values.yaml:3:1: global: unknown field",
         ],
     );
 }
@@ -165,10 +169,10 @@ fn the_rest_is_evaluated_without_refused_policies_and_unreadable_files() {
     ]);
     let arguments = ["-p", "p", "-f", "bad.yaml", "-f", "missing.yaml", "-f", "map.yaml"];
     let messages = [
-        "error: p/refused.yaml:12:5: policy other, rule add: spec.rules[0].mutat: ",
-        "error: p/unreadable.yaml:1:",
-        "error: missing.yaml: cannot be read: no such file or directory\n",
-        "error: bad.yaml:",
+        "error[KYV201]: p/refused.yaml:12:5: policy other, rule add: spec.rules[0].mutat: ",
+        "error[KYV107]: p/unreadable.yaml:1:",
+        "error[KYV101]: missing.yaml: cannot be read: no such file or directory\n",
+        "error[KYV107]: bad.yaml:",
         "policies refused: other; files not read: p/unreadable.yaml, missing.yaml, bad.yaml\n1 policy refused, 3 files \
          unreadable; 1 policy evaluated\n",
     ];
@@ -188,7 +192,7 @@ fn the_rest_is_evaluated_without_refused_policies_and_unreadable_files() {
     folder.run(&["diff", "-p", "p/refused.yaml", "-f", "map.yaml"]).is(
         2,
         "",
-        &["error: p/refused.yaml:12:5"],
+        &["error[KYV201]: p/refused.yaml:12:5"],
     );
     folder.run(&["mutate", "-i", "--keep-going", "-p", "p", "-f", "map.yaml"]).is(
         2,
@@ -210,7 +214,7 @@ fn a_failing_rule_is_reported_and_other_objects_are_printed() {
         3,
         &expected,
         &[
-            "error: in.yaml:1: Secret/secret: failing/fail: ",
+            "error[KYV301]: in.yaml:1: Secret/secret: failing/fail: ",
             "2 objects, 1 changed by 1 rule, 1 with errors\n",
         ],
     );
@@ -239,7 +243,7 @@ fn the_most_severe_exit_code_wins() {
 #[test]
 fn usage_error_without_objects_lists_every_input_flag() {
     let folder = Folder::new(&[("label.yaml", LABEL)]);
-    let words = "error: no objects: pass manifests with -f or -k, or select live objects with TYPE [NAME], or with -A, -n, -l or --field-selector for all kinds that the policies can match\n";
+    let words = "error[KYV007]: no objects: pass manifests with -f or -k, or select live objects with TYPE [NAME], or with -A, -n, -l or --field-selector for all kinds that the policies can match\n";
     for more in [&[][..], &["--live"], &["--context", "x"], &["--cluster-policies"]] {
         for command in ["diff", "mutate", "explain"] {
             let run = folder.run(&[&[command, "-p", "label.yaml"], more].concat());
@@ -351,7 +355,7 @@ fn in_place_edits_a_linked_file_once() {
     for (more, name) in
         [(&["-f", "in/map.yaml"][..], "in/map.yaml"), (&["-f", "in/other.yaml"], "in/other.yaml")]
     {
-        let said = format!("note: passed more than once, edited once: {name}\n");
+        let said = format!("note[KYV005]: passed more than once, edited once: {name}\n");
         run(more).is(0, "", &["in/map.yaml: 1 object changed\n", "1 object, 1 changed by 1 rule", &said]);
         assert_eq!(folder.read("in/map.yaml"), LABELLED);
         run(&[more, &["--check"]].concat()).is(1, "", &["in/map.yaml: 1 object would change\n", &said]);
@@ -389,7 +393,7 @@ fn full_disk_is_an_error() {
     command.stdout(fs::File::options().write(true).open("/dev/full").unwrap());
     let ended = end(command, "");
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("error: the result cannot be written: "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("error[KYV008]: the result cannot be written: "), "{}", ended.stderr);
 }
 
 #[test]
@@ -447,8 +451,8 @@ fn strict_fails_for_skipped_documents() {
     ] {
         let (code, lenient, strict) = run(policy, file);
         assert_eq!(code, Some(3), "{strict}");
-        assert!(lenient.contains("note: ") && lenient.contains(named), "{lenient}");
-        assert!(strict.contains("error: ") && strict.contains(named), "{strict}");
+        assert!(lenient.contains("note[") && lenient.contains(named), "{lenient}");
+        assert!(strict.contains("error[") && strict.contains(named), "{strict}");
     }
 }
 
@@ -467,9 +471,9 @@ fn unsupported_policy_kinds_are_reported() {
         3,
         LABELLED,
         &[
-            "error: p/planned.yaml:1: MutatingPolicy later: this kind is not evaluated",
-            "note: p/other.yaml:1: PolicyException ns/e is not evaluated here (`--exceptions` takes those of kyverno.io)\n",
-            "note: 1 document in 1 file beside the policies passed over\n",
+            "error[KYV222]: p/planned.yaml:1: MutatingPolicy later: this kind is not evaluated",
+            "note[KYV228]: p/other.yaml:1: PolicyException ns/e is not evaluated here (`--exceptions` takes those of kyverno.io)\n",
+            "note[KYV225]: 1 document in 1 file beside the policies passed over\n",
         ],
     );
     folder.run(&["mutate", "-p", "p/pod.yaml", "-f", "map.yaml"]).is(2, "", &["p/pod.yaml: no policy found"]);
@@ -506,8 +510,8 @@ spec:
     let expected = format!("{LABELLED}data:\n  text: ax\n").replace("  labels:\n    a: b\n", "@@@");
     let expected = expected.replace("@@@", "  labels:\n    a: b\n");
     let noted = "map.yaml:1: ConfigMap/map: growing/grow: a second run would change data.text";
-    run(&[]).is(0, &expected, &[&format!("note: {noted}\n")]);
-    run(&["--strict"]).is(3, &expected, &[&format!("error: {noted} (--strict)\n")]);
+    run(&[]).is(0, &expected, &[&format!("note[KYV802]: {noted}\n")]);
+    run(&["--strict"]).is(3, &expected, &[&format!("error[KYV802]: {noted} (--strict)\n")]);
 }
 
 #[test]
@@ -544,7 +548,7 @@ fn kustomizations_are_built_with_kubectl_from_path() {
         command.envs(kubectl.map(|kubectl| ("KUBECTL_PATH", kubectl)));
         end(command, "")
     };
-    run("nothing", None).is(2, "", &["error: overlay: a kustomization needs", "kubectl, kustomize"]);
+    run("nothing", None).is(2, "", &["error[KYV706]: overlay: a kustomization needs", "kubectl, kustomize"]);
     program("one/kustomize", &print);
     let both = format!("{LABELLED}---\n{LABELLED}");
     run("one", None).is(0, &both, &["built build ./overlay", "built build ./other"]);
@@ -638,7 +642,7 @@ spec:
     run(&[&known[..], &["--old", "others.yaml"]].concat()).is(
         0,
         &mutated(data("alice", "none", "CREATE", "default")),
-        &["note: --old: ConfigMap/other is the stored state of no object of this run"],
+        &["note[KYV409]: --old: ConfigMap/other is the stored state of no object of this run"],
     );
     let values = ["-p", "policy.yaml", "-f", "map.yaml", "--values", "values.yaml"];
     run(&values).is(0, &mutated(data("bob", "none", "CREATE", "default")), &[]);
@@ -690,7 +694,7 @@ fn an_expression_nested_10_000_deep_is_an_error() {
         let folder = Folder::new(&[("policy.yaml", &*policy), ("map.yaml", MAP)]);
         let ended = folder.run(&["mutate", "-p", "policy.yaml", "-f", "map.yaml"]);
         assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{}", ended.stderr);
-        assert!(ended.stderr.starts_with("error: policy.yaml:"), "{}", ended.stderr);
+        assert!(ended.stderr.starts_with("error[KYV218]: policy.yaml:"), "{}", ended.stderr);
     }
 }
 

@@ -71,19 +71,19 @@ fn rules_that_are_not_for_mutation_are_one_line() {
     ]);
     let run = folder.run(&["diff", "-p", "p", "-f", "map.yaml"]);
     assert_eq!(
-        lines(&run, "note: "),
-        ["note: 2 validate rules, 1 generate rule, 1 ValidatingPolicy ignored"],
+        lines(&run, "note["),
+        ["note[KYV224]: 2 validate rules, 1 generate rule, 1 ValidatingPolicy ignored"],
         "{}",
         run.stderr
     );
     let run = folder.run(&["diff", "-p", "p", "-f", "map.yaml", "--verbose"]);
     assert_eq!(
-        lines(&run, "note: "),
+        lines(&run, "note["),
         [
-            "note: p/cel.yaml:1: ValidatingPolicy cel is not evaluated",
-            "note: p/a.yaml:1: a/r0: not evaluated: validate rule",
-            "note: p/a.yaml:1: a/r1: not evaluated: generate rule",
-            "note: p/b.yaml:1: b/r0: not evaluated: validate rule",
+            "note[KYV224]: p/cel.yaml:1: ValidatingPolicy cel is not evaluated",
+            "note[KYV224]: p/a.yaml:1: a/r0: not evaluated: validate rule",
+            "note[KYV224]: p/a.yaml:1: a/r1: not evaluated: generate rule",
+            "note[KYV224]: p/b.yaml:1: b/r0: not evaluated: validate rule",
         ],
         "{}",
         run.stderr
@@ -103,29 +103,32 @@ fn policies_of_an_unsupported_kind_are_one_line() {
     let folder = Folder::new(&files);
     let run = folder.run(&["diff", "-p", "p", "-f", "map.yaml"]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
-    let group = "error: 5 MutatingPolicies are not evaluated by this version: m0 (p/m0.yaml:1), m1 (p/m1.yaml:1), \
+    let group = "error[KYV222]: 5 MutatingPolicies are not evaluated by this version: m0 (p/m0.yaml:1), m1 (p/m1.yaml:1), \
                  m2 (p/m2.yaml:1) and 2 more";
-    assert_eq!(lines(&run, "error: "), [group]);
+    assert_eq!(lines(&run, "error["), [group]);
     let run = folder.run(&["diff", "-p", "p", "-f", "map.yaml", "-v"]);
-    assert_eq!((run.code, lines(&run, "error: ").len()), (Some(3), 5), "{}", run.stderr);
+    assert_eq!((run.code, lines(&run, "error[").len()), (Some(3), 5), "{}", run.stderr);
 }
 
 #[test]
 fn errors_of_a_rule_with_one_cause_are_one_line() {
     let folder = Folder::new(&[("failing.yaml", &failing(SAME_MESSAGE)), ("in.yaml", &secrets(1200))]);
     let run = folder.run(&["diff", "-p", "failing.yaml", "-f", "in.yaml"]);
-    let errors = lines(&run, "error: ");
+    let errors = lines(&run, "error[");
     assert_eq!((run.code, errors.len()), (Some(3), 1), "{}", run.stderr);
     assert!(
         errors[0].starts_with(
-            "error: failing/fail × 1,200, first: Secret/shop/s0 (in.yaml:2): variable substitution failed"
+            "error[KYV301]: failing/fail × 1,200, first: Secret/shop/s0 (in.yaml:2): variable substitution failed"
         ),
         "{errors:?}"
     );
     let run = folder.run(&["diff", "-p", "failing.yaml", "-f", "in.yaml", "--verbose"]);
-    let errors = lines(&run, "error: ");
+    let errors = lines(&run, "error[");
     assert_eq!((run.code, errors.len()), (Some(3), 1200));
-    assert!(errors[1199].starts_with("error: in.yaml:4798: Secret/shop/s1199: failing/fail: "), "{errors:?}");
+    assert!(
+        errors[1199].starts_with("error[KYV301]: in.yaml:4798: Secret/shop/s1199: failing/fail: "),
+        "{errors:?}"
+    );
 }
 
 #[test]
@@ -136,15 +139,18 @@ fn errors_of_a_rule_with_many_causes_are_bounded() {
         ("in.yaml", &secrets(50)),
     ]);
     let run = folder.run(&["diff", "-p", "failing.yaml", "-f", "few.yaml"]);
-    assert_eq!(lines(&run, "error: few.yaml:").len(), 3, "{}", run.stderr);
+    assert_eq!(lines(&run, "error[KYV305]: few.yaml:").len(), 3, "{}", run.stderr);
     for more in [&["diff"][..], &["mutate", "-i"]] {
         let run = folder.run(&[more, &["-p", "failing.yaml", "-f", "in.yaml"]].concat());
         let errors = lines(&run, "failing/fail");
         assert_eq!((run.code, errors.len()), (Some(3), 4), "{}", run.stderr);
-        assert!(errors[2].starts_with("error: in.yaml:10: Secret/shop/s2: failing/fail: "), "{errors:?}");
+        assert!(
+            errors[2].starts_with("error[KYV305]: in.yaml:10: Secret/shop/s2: failing/fail: "),
+            "{errors:?}"
+        );
         assert_eq!(
             errors[3],
-            "error: failing/fail × 47 with other messages, first: Secret/shop/s3 (in.yaml:14), all with --verbose"
+            "error[KYV305]: failing/fail × 47 with other messages, first: Secret/shop/s3 (in.yaml:14), all with --verbose"
         );
     }
 }
@@ -160,14 +166,14 @@ fn notes_on_second_runs_are_one_line() {
     let grouped =
         "growing/fail × 30, first: Secret/shop/s0 (in.yaml:2): a second run would change metadata.labels.a";
     let first = run(&[]);
-    assert_eq!(lines(&first, "a second run"), [format!("note: {grouped}")]);
-    assert_eq!(lines(&run(&["--strict"]), "a second run"), [format!("error: {grouped} (--strict)")]);
+    assert_eq!(lines(&first, "a second run"), [format!("note[KYV802]: {grouped}")]);
+    assert_eq!(lines(&run(&["--strict"]), "a second run"), [format!("error[KYV802]: {grouped} (--strict)")]);
     let verbose = run(&["--verbose"]);
     let notes = lines(&verbose, "a second run");
     assert_eq!(notes.len(), 30);
     assert_eq!(
         notes[0],
-        "note: in.yaml:2: Secret/shop/s0: growing/fail: a second run would change metadata.labels.a"
+        "note[KYV802]: in.yaml:2: Secret/shop/s0: growing/fail: a second run would change metadata.labels.a"
     );
 }
 

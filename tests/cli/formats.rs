@@ -285,21 +285,20 @@ fn a_markdown_page_has_the_errors() {
     let run = |policies: &str| folder.run(&["diff", "-o", "markdown", "-p", policies, "-f", "in.yaml"]);
     let page = run("label.yaml,failing.yaml");
     assert_eq!(page.code, Some(3), "{}", page.stderr);
-    let error =
-        "#### Errors\n\n```text\nerror: in.yaml:6: Secret/s: failing/fail: variable substitution failed";
+    let error = "#### Errors\n\n```text\nerror[KYV301]: in.yaml:6: Secret/s: failing/fail: variable substitution failed";
     assert!(page.stdout.contains(error), "{}", page.stdout);
     assert!(page.stdout.contains("<details><summary>in.yaml</summary>"), "{}", page.stdout);
     for policies in ["label.yaml,refused.yaml", "refused.yaml", "missing.yaml"] {
         let page = run(policies);
         assert_eq!(page.code, Some(2), "{}", page.stderr);
         assert!(page.stdout.contains("### Kyverno mutations\n"), "{policies}: {}", page.stdout);
-        let error = format!("error: {}", policies.rsplit(',').next().unwrap_or_default());
+        let error = format!("]: {}", policies.rsplit(',').next().unwrap_or_default());
         assert!(page.stdout.contains(&error), "{policies}: {}", page.stdout);
     }
     let values = ["diff", "-o", "markdown", "-p", "label.yaml", "-f", "in.yaml", "--values", "none.yaml"];
     folder.run(&values).is(
         2,
-        "### Kyverno mutations\n\nNothing was evaluated.\n\n#### Errors\n\n```text\nerror: none.yaml: cannot be read: no \
+        "### Kyverno mutations\n\nNothing was evaluated.\n\n#### Errors\n\n```text\nerror[KYV101]: none.yaml: cannot be read: no \
          such file or directory\n```\n",
         &[],
     );

@@ -55,7 +55,7 @@ fn two_policies_for_one_field_depend_on_their_order() {
     assert_eq!(
         notes(&policies, &format!("{WEB}{others}")),
         [
-            "note: Deployment/web and 3 more: policies few and many give another result in the other order (spec.replicas)"
+            "note[KYV801]: Deployment/web and 3 more: policies few and many give another result in the other order (spec.replicas)"
         ]
     );
 }
@@ -91,7 +91,7 @@ fn a_policy_for_a_label_that_another_one_sets_depends_on_it() {
         assert_eq!(
             notes(&policies.map(String::clone), WEB),
             [format!(
-                "note: Deployment/web: policies {names} give another result in the other order (spec.replicas)"
+                "note[KYV801]: Deployment/web: policies {names} give another result in the other order (spec.replicas)"
             )]
         );
     }
@@ -104,7 +104,7 @@ fn a_default_and_a_value_depend_on_their_order() {
     assert_eq!(
         notes(&[fill, own], WEB),
         [
-            "note: Deployment/web: policies fill and own give another result in the other order (metadata.annotations.owner)"
+            "note[KYV801]: Deployment/web: policies fill and own give another result in the other order (metadata.annotations.owner)"
         ]
     );
 }
@@ -125,7 +125,7 @@ fn three_policies_are_named_where_no_two_of_them_show_it() {
     assert_eq!(
         notes(&policies, WEB),
         [
-            "note: Deployment/web: policies one and two give another result in the other order (metadata.labels.step)"
+            "note[KYV801]: Deployment/web: policies one and two give another result in the other order (metadata.labels.step)"
         ]
     );
     // Each of two changes what the other one needs; the third needs both.
@@ -139,7 +139,7 @@ fn three_policies_are_named_where_no_two_of_them_show_it() {
     assert_eq!(
         notes(&policies, WEB),
         [
-            "note: Deployment/web: policies both, a and b give another result in another order (metadata.labels.c)"
+            "note[KYV801]: Deployment/web: policies both, a and b give another result in another order (metadata.labels.c)"
         ]
     );
 }
@@ -151,7 +151,7 @@ fn a_policy_that_fails_in_one_order_depends_on_it() {
         merge("copy", "{metadata: {annotations: {copy: '{{ request.object.metadata.annotations.url }}'}}}");
     assert_eq!(
         notes(&[add, copy], WEB),
-        ["note: Deployment/web: policies add and copy give another result in the other order \
+        ["note[KYV801]: Deployment/web: policies add and copy give another result in the other order \
              (metadata.annotations.copy; copy fails in one of them)"]
     );
 }
@@ -192,7 +192,7 @@ spec:
     assert_eq!(
         notes(&[one.to_owned(), tier], WEB),
         [
-            "note: Deployment/web: policies one and tier give another result in the other order (spec.paused, spec.replicas)"
+            "note[KYV801]: Deployment/web: policies one and tier give another result in the other order (spec.paused, spec.replicas)"
         ]
     );
 }
@@ -204,7 +204,11 @@ fn strict_runs_fail_and_reports_have_the_order() {
     for command in ["mutate", "diff", "explain"] {
         let run = folder.run(&[command, "-p", "policies.yaml", "-f", "in.yaml", "--strict"]);
         assert_eq!(run.code, Some(3), "{command}: {}", run.stderr);
-        assert!(run.stderr.contains("error: Deployment/web: policies few and many"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("error[KYV801]: Deployment/web: policies few and many"),
+            "{}",
+            run.stderr
+        );
         assert!(run.stderr.contains(&format!("{FIXED} (--strict)")), "{}", run.stderr);
     }
     let order = r#""order":[{"policies":["few","many"],"fields":["/spec/replicas"],"failing":[]}]"#;

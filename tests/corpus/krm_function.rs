@@ -153,7 +153,10 @@ fn full() -> Result<(), Failed> {
         .wait_with_output()?;
     let stderr = String::from_utf8(output.stderr)?;
     assert_eq!(output.status.code(), Some(2));
-    assert_eq!(stderr, "error: the result cannot be written: No space left on device (os error 28)\n");
+    assert_eq!(
+        stderr,
+        "error[KYV008]: the result cannot be written: No space left on device (os error 28)\n"
+    );
     Ok(())
 }
 
@@ -191,7 +194,7 @@ fn one_of_a_hundred() -> Result<(), Failed> {
     assert_eq!(output.status.code(), Some(3));
     let reason = "label/rule: variable substitution failed: failed to resolve request.object.data.team at path \
                   /mutate/patchStrategicMerge/metadata/labels/team: JMESPath query failed: Unknown key \"data\" in path";
-    assert_eq!(stderr, format!("error: items[41]: ConfigMap/map-41: {reason}\n"));
+    assert_eq!(stderr, format!("error[KYV301]: items[41]: ConfigMap/map-41: {reason}\n"));
     let results = format!(
         "results:\n- message: '{reason}'\n  severity: error\n  resourceRef:\n    apiVersion: v1\n    kind: ConfigMap\n    \
          name: map-41\n  tags:\n    policy: label\n    rule: rule\n"
@@ -203,7 +206,7 @@ fn one_of_a_hundred() -> Result<(), Failed> {
     let output = run(Path::new("."), &["fn"], &list(&items, "    onError: warn\n"))?;
     let (stdout, stderr) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
     assert!(output.status.success());
-    assert_eq!(stderr, format!("warning: items[41]: ConfigMap/map-41: {reason}\n"));
+    assert_eq!(stderr, format!("warning[KYV301]: items[41]: ConfigMap/map-41: {reason}\n"));
     assert_eq!(
         (stdout.matches("severity: info").count(), stdout.matches("severity: warning").count()),
         (99, 1)

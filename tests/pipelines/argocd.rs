@@ -42,10 +42,10 @@ fn a_strict_run_prints_nothing_where_something_was_omitted() {
     let note = "1 rule selected no object: c/add";
     let ended = workspace.generate(&[], &[]);
     ended.is(LABELLED);
-    assert!(ended.stderr.contains(&format!("note: {note}\n")), "{}", ended.stderr);
+    assert!(ended.stderr.contains(&format!("note[KYV233]: {note}\n")), "{}", ended.stderr);
     let strict = parameters(r#"[{"name":"strict","string":"true"}]"#);
     for (flags, variables) in [(&["--strict"][..], &[][..]), (&["--strict", "-q"], &[]), (&[], &strict)] {
-        workspace.generate(flags, variables).fails(3, &format!("error: {note} (--strict)"));
+        workspace.generate(flags, variables).fails(3, &format!("error[KYV233]: {note} (--strict)"));
     }
     workspace.write("policies/unmatched.yaml", &label("ConfigMap", "a", "b"));
     workspace.generate(&["--strict"], &[]).is(LABELLED);
@@ -68,7 +68,7 @@ fn policies_that_look_at_the_time_are_noted() {
     let workspace = Workspace::new(&[("a.yaml", MAP)]);
     workspace.write("policies/label.yaml", &label("ConfigMap", "a", "{{ time_now() && ''b'' }}"));
     let ended = workspace.generate(&[], &[]);
-    let note = "note: a policy looks at the time: another run may give another result\n";
+    let note = "note[KYV407]: a policy looks at the time: another run may give another result\n";
     assert!(ended.is(LABELLED).stderr.contains(note), "{}", ended.stderr);
 }
 
@@ -116,7 +116,7 @@ fn failing_policies_fail_the_application() {
     let ended = workspace.generate(&[], &[]);
     ended.fails(3, "Secret");
     // The user interface shows this: the reason and nothing else, and no secret.
-    assert!(ended.stderr.starts_with("error: ") && !ended.stderr.contains("note: "), "{}", ended.stderr);
+    assert!(ended.stderr.starts_with("error[KYV") && !ended.stderr.contains("note["), "{}", ended.stderr);
     assert!(!ended.stderr.contains("hunter22"), "{}", ended.stderr);
     workspace.write(
         "policies/failing.yaml",
@@ -210,9 +210,11 @@ fn renderers_get_plain_arguments_and_no_secrets() {
     );
     let ended = workspace.generate(&[], &[("TOKEN", "x"), ("ARGOCD_ENV_X", "y")]);
     ended.is(&LABELLED.replace("  labels:", "  annotations:\n    a: 'build . '\n  labels:"));
-    assert!(ended.stderr.contains("note: kustomize: a warning\n"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("note[KYV711]: kustomize: a warning\n"), "{}", ended.stderr);
     workspace.program("kustomize", "echo 'kind: ConfigMap'; echo no such base >&2; exit 3");
-    workspace.generate(&[], &[]).fails(2, "error: `kustomize build` failed: exit status: 3: no such base\n");
+    workspace
+        .generate(&[], &[])
+        .fails(2, "error[KYV707]: `kustomize build` failed: exit status: 3: no such base\n");
     workspace.program("kustomize", "yes 'a: b'");
     workspace
         .generate(&["--limit", "yaml-bytes=1000"], &[])
@@ -368,7 +370,7 @@ fn signals_end_the_run_and_its_children() {
         let start = Instant::now();
         self::signal(signal, &child);
         let (code, out, err) = finished(child);
-        assert_eq!((code, &*out, &*err), (Some(130), "", "error: terminated before it was done\n"));
+        assert_eq!((code, &*out, &*err), (Some(130), "", "error[KYV011]: terminated before it was done\n"));
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
         assert!(ends(&own) && ends(&below));
         fs::remove_file(workspace.path("tree/own"))
@@ -389,7 +391,7 @@ fn signals_end_reading_inputs() {
     let writer = fs::OpenOptions::new().write(true).open(&pipe).expect("a pipe");
     signal("TERM", &child);
     let (code, out, err) = finished(child);
-    assert_eq!((code, &*out, &*err), (Some(130), "", "error: terminated before it was done\n"));
+    assert_eq!((code, &*out, &*err), (Some(130), "", "error[KYV011]: terminated before it was done\n"));
     drop(writer);
 }
 
@@ -445,7 +447,7 @@ fn signals_work_for_process_group_leaders() {
     let kill = Command::new("kill").args(["-TERM", "--", &format!("-{}", child.id())]).status();
     assert!(kill.expect("kill runs").success());
     let (code, out, err) = finished(child);
-    assert_eq!((code, &*out, &*err), (Some(130), "", "error: terminated before it was done\n"));
+    assert_eq!((code, &*out, &*err), (Some(130), "", "error[KYV011]: terminated before it was done\n"));
     assert!(ends(&own));
     let late =
         workspace.command(&[&arguments[..], &["--timeout", "300ms"]].concat(), &[]).process_group(0).spawn();
@@ -622,11 +624,11 @@ fn errors_reach_argo_cd() {
         server.ask("generate", &tree, &path, &build(&path, parameters))
     };
     for (path, parameters, reason) in [
-        ("secret", "null", "failed exit status 3: error: "),
-        ("nothing", "null", "failed exit status 2: error: no object was rendered"),
-        ("broken", "null", "failed exit status 2: error: "),
+        ("secret", "null", "failed exit status 3: error[KYV303]: "),
+        ("nothing", "null", "failed exit status 2: error[KYV705]: no object was rendered"),
+        ("broken", "null", "failed exit status 2: error[KYV107]: "),
         ("fetched", "null", "--remote"),
-        ("map", "{", "failed exit status 2: error: ARGOCD_APP_PARAMETERS: not JSON"),
+        ("map", "{", "failed exit status 2: error[KYV708]: ARGOCD_APP_PARAMETERS: not JSON"),
         ("map", r#"[{"name":"policies","array":["../../policies"]}]"#, "accepts no policies of applications"),
         ("chart", r#"[{"array":["../map/a.yaml"],"name":"helm-value-files"}]"#, "leads upwards"),
         ("map", r#"[{"name":"renderer","string":"; rm -rf /"}]"#, "expected auto, kustomize, helm or plain"),

@@ -67,7 +67,7 @@ fn kubectl_kustomize_runs_the_plugin() {
     );
     folder.edit(&format!("{PROD}/validate.yaml"), "mode: validate", "mode: verify");
     let stderr = build().failed();
-    let reason = "error: functionConfig: spec.mode: expected one of mutate, generate, validate\n";
+    let reason = "error[KYV702]: functionConfig: spec.mode: expected one of mutate, generate, validate\n";
     assert!(stderr.contains(reason), "{stderr}");
     folder.edit(&format!("{PROD}/validate.yaml"), "mode: verify", "policys: []");
     let stderr = build().failed();
@@ -147,9 +147,9 @@ fn a_validator_fails_the_build_with_its_reasons() {
     let RunOutput { success, stdout, stderr } = build(&folder, PROD);
     // The generator notes that no object of its own is for one of the rules.
     let lines: Vec<&str> =
-        stderr.lines().filter(|line| !line.starts_with("note: 1 rule selected no object")).collect();
+        stderr.lines().filter(|line| !line.starts_with("note[KYV233]: 1 rule selected no object")).collect();
     assert!(success && lines.len() > 2, "{stderr}");
-    assert!(lines.iter().all(|line| line.starts_with("warning: ")), "{stderr}");
+    assert!(lines.iter().all(|line| line.starts_with("warning[KYV704]: ")), "{stderr}");
     assert!(stdout.contains("name: prod-shop-hf678c7m2b\n"), "{stdout}");
 }
 
@@ -167,7 +167,10 @@ fn a_function_that_fails_fails_the_build_with_its_reasons() {
     assert!(stderr.contains(reason), "{stderr}");
     fs::remove_dir_all(folder.path().join("policies")).unwrap();
     let stderr = build(&folder, PROD).failed();
-    assert!(stderr.contains("error: ../../policies/: cannot be read: no such file or directory"), "{stderr}");
+    assert!(
+        stderr.contains("error[KYV101]: ../../policies/: cannot be read: no such file or directory"),
+        "{stderr}"
+    );
 }
 
 /// kustomize keeps names, references and hashes in annotations that no policy may see or lose.
@@ -364,11 +367,11 @@ fn notes_of_a_function_are_shown_by_the_build() {
     folder.write("policy.yaml", &of_users);
     let built = build(&folder, ".");
     let note = "rules select by user, and nobody said who sends the requests (`userInfo` does)";
-    assert!(built.success && built.stderr.contains(&format!("note: {note}")), "{}", built.stderr);
+    assert!(built.success && built.stderr.contains(&format!("note[KYV401]: {note}")), "{}", built.stderr);
     assert!(built.stdout.contains("  labels:\n    a: b\n"), "{}", built.stdout);
     folder.edit("kyv.yaml", "spec:\n", "spec:\n  strict: true\n");
     let stderr = build(&folder, ".").failed();
-    assert!(stderr.contains(&format!("error: {note}")) && stderr.contains("(strict)"), "{stderr}");
+    assert!(stderr.contains(&format!("error[KYV401]: {note}")) && stderr.contains("(strict)"), "{stderr}");
     folder.edit("kyv.yaml", "strict: true", "quiet: true");
     let built = build(&folder, ".");
     assert!(built.success && built.stderr.is_empty(), "{}", built.stderr);

@@ -54,7 +54,7 @@ fn a_validator_checks_and_changes_nothing() {
 
     folder.edit("check.yaml", "mode: validate", "mode: validate\n  severity: warning");
     let RunOutput { success, stderr, .. } = build();
-    assert!(success && stderr.contains(&format!("warning: items[0]: {reason}")), "{stderr}");
+    assert!(success && stderr.contains(&format!("warning[KYV704]: items[0]: {reason}")), "{stderr}");
 
     folder.edit("check.yaml", "\n  severity: warning", "");
     folder.write("map.yaml", &format!("{MAP}  labels: {{team: shop}}\n"));

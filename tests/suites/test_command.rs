@@ -205,8 +205,8 @@ fn discarded_or_unevaluated_rows_fail_only_when_strict() {
 fn mutations_that_are_not_evaluated_are_errors() {
     let ended = kyv(&suites(), &["unsupported"]);
     let errors =
-        "error: 1 expectation not evaluated: MutatingPolicy: later on map (unsupported/kyverno-test.yaml)
-error: 1 expectation not evaluated: CEL matchConditions: guarded/add on map (unsupported/kyverno-test.yaml)
+        "error[KYV605]: 1 expectation not evaluated: MutatingPolicy: later on map (unsupported/kyverno-test.yaml)
+error[KYV605]: 1 expectation not evaluated: CEL matchConditions: guarded/add on map (unsupported/kyverno-test.yaml)
 ";
     assert_eq!((ended.code, &*ended.stderr), (Some(3), errors));
     // What is not as expected does not hide it.
@@ -261,16 +261,16 @@ fn a_suite_that_cannot_be_loaded_is_an_error_and_the_others_run() {
     assert_eq!(ended.code, Some(2));
     assert_eq!(rows(&ended.stdout).len(), 5);
     for error in [
-        "unknown-field/kyverno-test.yaml:7:1: resource: unknown field",
-        "old-layout/kyverno-test.yaml:1:1: name: this field is of the layout before Kyverno 1.11",
-        "old-layout/kyverno-test.yaml:1:1: apiVersion and kind are missing: the layout before Kyverno 1.11",
-        "old-layout/kyverno-test.yaml:7:3: results[0].resource: this field is of the layout before",
-        "unloadable-inputs/no-policy.yaml:12:5: policy label, rule add: spec.rules[0].mode: unknown field",
-        "unloadable-inputs/no-such-file.yaml: cannot be read: no such file or directory",
-        "unloadable-inputs/values.yaml:3:1: globalvalues: unknown field",
-        "3 suites could not be loaded",
+        "KYV601]: unknown-field/kyverno-test.yaml:7:1: resource: unknown field",
+        "KYV601]: old-layout/kyverno-test.yaml:1:1: name: this field is of the layout before Kyverno 1.11",
+        "KYV601]: old-layout/kyverno-test.yaml:1:1: apiVersion and kind are missing: the layout before Kyverno 1.11",
+        "KYV601]: old-layout/kyverno-test.yaml:7:3: results[0].resource: this field is of the layout before",
+        "KYV201]: unloadable-inputs/no-policy.yaml:12:5: policy label, rule add: spec.rules[0].mode: unknown field",
+        "KYV101]: unloadable-inputs/no-such-file.yaml: cannot be read: no such file or directory",
+        "KYV113]: unloadable-inputs/values.yaml:3:1: globalvalues: unknown field",
+        "KYV602]: 3 suites could not be loaded",
     ] {
-        assert!(ended.stderr.contains(&format!("error: {error}")), "{error}\n{}", ended.stderr);
+        assert!(ended.stderr.contains(&format!("error[{error}")), "{error}\n{}", ended.stderr);
     }
 }
 
@@ -439,7 +439,7 @@ fn a_divergence_of_a_policy_is_announced() {
     let folder = suite(&policy, "", ", rule: add, resources: [map]");
     let ended = kyv(folder.path(), &[]);
     assert_eq!(ended.code, Some(0));
-    assert!(ended.stderr.contains("note: KYV-D32 "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("note[KYV-D32]: "), "{}", ended.stderr);
     assert_eq!(kyv(folder.path(), &["--semantics", "kyverno"]).code, Some(0));
 }
 
@@ -454,7 +454,11 @@ fn unmatched_names_are_noted_and_fail_when_strict() {
         let folder = suite(&label("ConfigMap", LABELLED), "", &format!(", {row}"));
         let ended = kyv(folder.path(), &[]);
         assert_eq!(ended.code, Some(0), "{row}");
-        assert!(ended.stderr.contains(&format!("note: ./kyverno-test.yaml: {wanted}")), "{}", ended.stderr);
+        assert!(
+            ended.stderr.contains(&format!("note[KYV604]: ./kyverno-test.yaml: {wanted}")),
+            "{}",
+            ended.stderr
+        );
         assert_eq!(kyv(folder.path(), &["--strict"]).code, Some(1), "{row}");
     }
 }
@@ -464,11 +468,15 @@ fn a_selector_that_matches_nothing_is_reported() {
     let run = |flags: &[&str]| kyv(&suites(), &[&["passing", "-t", "policy=typo"], flags].concat());
     let ended = run(&[]);
     assert_eq!(ended.code, Some(0));
-    assert!(ended.stderr.contains("note: --test-case-selector selects no row"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("note[KYV603]: --test-case-selector selects no row"), "{}", ended.stderr);
     for flag in ["--strict", "--require-tests"] {
         let ended = run(&[flag]);
         assert_eq!(ended.code, Some(1), "{flag}");
-        assert!(ended.stderr.contains("error: --test-case-selector selects no row"), "{}", ended.stderr);
+        assert!(
+            ended.stderr.contains("error[KYV603]: --test-case-selector selects no row"),
+            "{}",
+            ended.stderr
+        );
     }
 }
 

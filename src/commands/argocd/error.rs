@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::argocd::ArgocdError;
 use crate::commands::exit::Exit;
+use crate::diagnostics::{Code, Coded};
 use crate::source::SourceError;
 use crate::yaml::SyntaxError;
 
@@ -59,6 +60,27 @@ pub(super) enum GenerateError {
     Syntax(#[from] SyntaxError),
     #[error("{cause}{hint}")]
     Program { cause: ProgramError, hint: &'static str },
+}
+
+impl Coded for GenerateError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Signals(_) | Self::TemporaryFile(_) | Self::Copy(_) => Code::System,
+            Self::Folder(_) | Self::UnreadableSets { .. } => Code::Unreadable,
+            Self::Application(error) => error.code(),
+            Self::Tree(cause) | Self::Path { cause, .. } => cause.code(),
+            Self::AppPolicies | Self::NoPolicySets | Self::UnknownSet(..) | Self::NoProjectSet(_) => {
+                Code::PolicySets
+            }
+            Self::Relative { .. } | Self::InsideApplication { .. } => Code::NotInApplication,
+            Self::OtherRenderer(..) => Code::ArgocdParameter,
+            Self::Dependency(_) => Code::NotInApplication,
+            Self::NoManifests(_) => Code::NoManifests,
+            Self::Source(error) => error.code(),
+            Self::Syntax(error) => error.code(),
+            Self::Program { cause, .. } => cause.code(),
+        }
+    }
 }
 
 impl GenerateError {

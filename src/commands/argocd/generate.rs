@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 use crate::argocd::{Application, Chart, Kustomization, Network, Parameters, Renderer};
+use crate::diagnostics::{Code, Coded as _};
 use crate::engine::InputNames;
 use crate::render::{counted, listed};
 use crate::source::{Manifests, SourceError, Walk};
@@ -173,7 +174,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
             reporter.set_verbosity(run.options.verbosity());
             run.generate(reporter);
         }
-        Err(errors) => errors.iter().for_each(|error| reporter.error(error.exit(), error)),
+        Err(errors) => errors.iter().for_each(|error| reporter.coded(error.exit(), error)),
     })
 }
 
@@ -186,7 +187,7 @@ struct Run<'a> {
     tree: Tree,
     options: RunOptions,
     /// Notes on the rendering.
-    notes: Vec<String>,
+    notes: Vec<(Code, String)>,
     /// Whether a policy looked at the time.
     varies_with_time: bool,
 }
@@ -226,13 +227,13 @@ impl<'a> Run<'a> {
         let Some(session) = Session::open(&self.options, reporter) else { return };
         let manifests = match self.render() {
             Ok(manifests) => manifests,
-            Err(error) => return reporter.error(error.exit(), error),
+            Err(error) => return reporter.coded(error.exit(), &error),
         };
         let mut summary = RunSummary::without_impact();
         match self.evaluate(&session, &manifests, &mut summary, reporter) {
             Ok(spool) if reporter.exit() == Exit::Done => {
                 for note in &self.notes {
-                    reporter.note(note);
+                    reporter.note(note.0, &note.1);
                 }
                 let context = RunContext { varies_with_time: self.varies_with_time, ..session.context() };
                 summary.close(&context, Closing::ALL, reporter);
@@ -244,14 +245,24 @@ impl<'a> Run<'a> {
             }
             // The errors were reported. Notes would come before them in the user interface.
             Ok(_) => {}
-            Err(error) => reporter.error(Exit::Input, format_args!("the result cannot be kept: {error}")),
+            Err(error) => reporter.error(
+                Exit::Input,
+                Code::OutputFailed,
+                format_args!("the result cannot be kept: {error}"),
+            ),
         }
     }
 
     fn print(&self, spool: Spool, reporter: &mut Reporter) {
-        let Ok(_occupied) = self.watch.print() else { return reporter.error(Exit::Interrupted, ENDED) };
+        let Ok(_occupied) = self.watch.print() else {
+            return reporter.error(Exit::Interrupted, Code::Interrupted, ENDED);
+        };
         if let Err(error) = spool.print_all_strictly() {
-            reporter.error(Exit::Input, format_args!("the result cannot be written: {error}"));
+            reporter.error(
+                Exit::Input,
+                Code::OutputFailed,
+                format_args!("the result cannot be written: {error}"),
+            );
         }
     }
 
@@ -360,7 +371,7 @@ impl<'a> Run<'a> {
             let hint = if is_cut_off && network == Network::Closed { NOT_FETCHED } else { "" };
             GenerateError::Program { cause, hint }
         })?;
-        self.notes.extend(stderr.lines().map(|line| format!("{name}: {line}")));
+        self.notes.extend(stderr.lines().map(|line| (Code::ProgramNote, format!("{name}: {line}"))));
         Ok(Source::from_bytes(title, output).map(Arc::new)?)
     }
 
@@ -388,11 +399,19 @@ impl<'a> Run<'a> {
                 Printed::NoObject if !manifests.is_rendered() => left_out.push(place(&evaluated)),
                 Printed::NoObject => {
                     let text = "neither apiVersion nor kind: this is no object";
-                    reporter.error(Exit::Input, format_args!("{}: {text}", place(&evaluated)));
+                    reporter.error(
+                        Exit::Input,
+                        Code::NoObject,
+                        format_args!("{}: {text}", place(&evaluated)),
+                    );
                 }
                 Printed::Incomplete => {
                     let text = "an object needs both apiVersion and kind";
-                    reporter.error(Exit::Input, format_args!("{}: {text}", place(&evaluated)));
+                    reporter.error(
+                        Exit::Input,
+                        Code::NoObject,
+                        format_args!("{}: {text}", place(&evaluated)),
+                    );
                 }
                 Printed::Empty => {}
             }
@@ -405,18 +424,19 @@ impl<'a> Run<'a> {
         for error in &errors {
             // Without the excerpt, which may be of a Secret: all users of the application see the message.
             let text = error.to_string();
-            reporter.error(Exit::of(error), text.lines().next().unwrap_or_default());
+            reporter.error(Exit::of(error), error.code(), text.lines().next().unwrap_or_default());
         }
         session.report_cluster_errors(world, reporter);
         self.varies_with_time = world.inner().uses_time();
         if !left_out.is_empty() {
             let documents = counted(left_out.len(), "document");
             let names = listed(left_out.into_iter());
-            self.notes.push(format!("{documents} without apiVersion and kind left out: {names}"));
+            let text = format!("{documents} without apiVersion and kind left out: {names}");
+            self.notes.push((Code::PassedThrough, text));
         }
         if objects == 0 && reporter.exit() == Exit::Done && !self.arguments.allow_empty {
             let text = "no object was rendered; Argo CD would delete all objects of the application (--allow-empty accepts it)";
-            reporter.error(Exit::Input, text);
+            reporter.error(Exit::Input, Code::NoManifests, text);
         }
         Ok(spool)
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::argocd::{self, Renderer, announcement};
+use crate::diagnostics::Code;
 
 use crate::commands::exit::Exit;
 use crate::commands::reporter::{Reporter, Verbosity};
@@ -37,7 +38,11 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         )),
         Err(error) => {
             let mut reporter = Reporter::new(Verbosity::default());
-            reporter.error(Exit::Input, format_args!("the application's folder cannot be read: {error}"));
+            reporter.error(
+                Exit::Input,
+                Code::Unreadable,
+                format_args!("the application's folder cannot be read: {error}"),
+            );
             reporter.exit()
         }
     }

@@ -11,9 +11,10 @@ use std::time::Duration;
 #[cfg(unix)]
 use std::time::Instant;
 
-#[cfg(unix)]
 use super::watch::GRACE;
 use super::watch::{Ended, Watch};
+#[cfg(unix)]
+use crate::diagnostics::{Code, Coded};
 
 /// How often the time is checked while a program runs.
 const TICK: Duration = Duration::from_millis(5);
@@ -50,6 +51,18 @@ pub(super) enum ProgramError {
     Late { program: String, limit: Duration },
     #[error("{}", super::watch::ENDED)]
     Ended,
+}
+
+impl Coded for ProgramError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Absent(_) => Code::NoProgram,
+            Self::Unrunnable { .. } | Self::Failed { .. } | Self::Endless { .. } | Self::Late { .. } => {
+                Code::ProgramFailed
+            }
+            Self::Ended => Code::Interrupted,
+        }
+    }
 }
 
 impl From<Ended> for ProgramError {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::argocd::{Start, below, is_out_of_reach, tree_of};
+use crate::diagnostics::{Code, Coded};
 use crate::value::Value;
 use crate::yaml;
 
@@ -37,6 +38,19 @@ pub(super) enum TreeError {
     Special { path: String },
     #[error("{path}: more than {MAX_FOLDER_DEPTH} folders in each other")]
     TooDeep { path: String },
+}
+
+impl Coded for TreeError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Unreadable { .. } => Code::Unreadable,
+            Self::NotBelow { .. }
+            | Self::NotUnpacked { .. }
+            | Self::Link { .. }
+            | Self::Special { .. }
+            | Self::TooDeep { .. } => Code::NotInApplication,
+        }
+    }
 }
 
 impl Tree {

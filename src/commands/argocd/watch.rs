@@ -4,10 +4,11 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-#[cfg(unix)]
 use crate::commands::exit::Exit;
 #[cfg(unix)]
 use crate::commands::reporter::{Reporter, Verbosity};
+#[cfg(unix)]
+use crate::diagnostics::Code;
 
 /// How long a program may take to end after SIGTERM.
 #[cfg(unix)]
@@ -151,7 +152,7 @@ fn attend(_: &Shared) -> io::Result<()> {
 #[cfg(unix)]
 #[expect(clippy::exit, reason = "the run itself may be blocked")]
 fn leave() -> ! {
-    Reporter::new(Verbosity::default()).error(Exit::Interrupted, ENDED);
+    Reporter::new(Verbosity::default()).error(Exit::Interrupted, Code::Interrupted, ENDED);
     std::process::exit(Exit::Interrupted.code().into())
 }
 

@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 use crate::commands::evaluate::{Evaluated, Evaluator};
 use crate::commands::exit::Exit;
 use crate::commands::pipeline::{chunks, evaluate_all};
-use crate::commands::reporter::{Note, NoteKind, Reporter};
+use crate::commands::reporter::{Label, Note, NoteKind, Reporter};
 use crate::commands::run_context::RunContext;
 use crate::commands::summary::{Closing, RunSummary};
+use crate::diagnostics::Code;
 use crate::krm::{
     ItemOutcome, Mode, OnError, Response, Severities, Severity, change_words, file_of, file_path, hide,
     is_resource, is_same_object, lacks_kind, message_result, results, sort,
@@ -160,14 +161,18 @@ impl Function {
 /// The result that repeats a note.
 fn note_result(note: &Note, is_strict: bool, subjects: &[Subject]) -> Value {
     let severity = match note.kind {
-        NoteKind::Omission if is_strict => Severity::Error,
-        NoteKind::Omission => Severity::Warning,
+        NoteKind::Omission | NoteKind::Warning if is_strict => Severity::Error,
+        NoteKind::Omission | NoteKind::Warning => Severity::Warning,
         NoteKind::Other => Severity::Info,
     };
     let subject = note.subject.as_ref();
     let object = subject.and_then(|subject| subject.object.as_ref());
     let file = subject.and_then(|subject| subjects.get(subject.input)?.file.as_ref());
-    message_result(&note.text, severity, object, file)
+    let message = match note.label {
+        Label::Code(_) => note.text.clone(),
+        Label::Divergence(divergence) => format!("{divergence} {}", note.text),
+    };
+    message_result(&message, severity, object, file)
 }
 
 /// The response with objects added. One that is among the items already replaces that item, and keeps the file; a
@@ -204,8 +209,8 @@ fn added(input: &FunctionInput<'_>, objects: Vec<Value>, results: Vec<Value>) ->
 
 /// The same lines, as warnings.
 fn as_warnings(errors: &str) -> String {
-    let lines = errors.lines().map(|line| match line.strip_prefix("error: ") {
-        Some(rest) => format!("warning: {rest}\n"),
+    let lines = errors.lines().map(|line| match line.strip_prefix("error[") {
+        Some(rest) => format!("warning[{rest}\n"),
         None => format!("{line}\n"),
     });
     lines.collect()
@@ -261,7 +266,7 @@ fn violations(
         }
         let words = change_words(rule, severities, &|text| masked.message(text));
         let line = format!("{origin}: {name}: {}/{}: {words}", policy.policy, rule.rule);
-        let _ = writeln!(out, "{word}: {}", printable_line(&line));
+        let _ = writeln!(out, "{word}[{}]: {}", Code::Violation, printable_line(&line));
     }
     out
 }

@@ -1,9 +1,10 @@
 //! Why a function cannot run.
 
 use crate::commands::session::SchemaError;
+use crate::diagnostics::{Code, Coded};
 use crate::krm::{ConfigError, ResourceListError};
 use crate::render::Origin;
-use crate::source::SourceError;
+use crate::source::{SourceError, Unsupported};
 use crate::value::Pointer;
 
 /// Something that keeps a function from running. The text may have an excerpt on further lines.
@@ -33,5 +34,20 @@ pub(super) enum FunctionError {
     NoManifests,
     /// A policy that is not evaluated.
     #[error("{0}")]
-    Unsupported(String),
+    Unsupported(Unsupported),
+}
+
+impl Coded for FunctionError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Documents(_) | Self::ResourceList(_) => Code::NoResourceList,
+            Self::NoConfig | Self::Config(_) | Self::Inline { .. } => Code::InvalidConfig,
+            Self::Source(error) => error.code(),
+            Self::Schema(error) => error.code(),
+            Self::Items(_) => Code::InvalidItems,
+            Self::NoObject(_) => Code::NoObject,
+            Self::NoManifests => Code::NoManifests,
+            Self::Unsupported(unsupported) => unsupported.cause.code(),
+        }
+    }
 }

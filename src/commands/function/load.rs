@@ -9,9 +9,10 @@ use crate::admission::View;
 use crate::commands::argument_values::{self, limit_names};
 use crate::commands::options::RunOptions;
 use crate::commands::policy_notes::{exception_notes, policy_notes};
-use crate::commands::reporter::{NoteKind, Reporter, Verbosity};
+use crate::commands::reporter::{Note, Reporter, Verbosity};
 use crate::commands::session::schemas;
 use crate::decode::{DecodeError, unknown_field};
+use crate::diagnostics::Code;
 use crate::engine::{Engine, InputNames, Settings};
 use crate::krm::{ConfigError, FunctionConfig, Mode, NamedLimit, PolicyInput, hide, item_errors};
 use crate::policy::{PolicyExceptions, PolicySet};
@@ -33,7 +34,7 @@ pub(super) struct Function {
     pub(super) config: FunctionConfig,
     /// The objects that mode generate adds.
     pub(super) generated: Vec<Subject>,
-    pub(super) notes: Vec<(NoteKind, String)>,
+    pub(super) notes: Vec<Note>,
 }
 
 impl Function {
@@ -88,16 +89,17 @@ impl Function {
         let generated = collect(generated, &mut errors);
         if errors.is_empty() {
             let unsupported = policies.unsupported().into_iter();
-            errors.extend(unsupported.map(|one| FunctionError::Unsupported(one.to_string())));
+            errors.extend(unsupported.map(|one| FunctionError::Unsupported(one)));
         }
         if !errors.is_empty() {
             return Err(errors);
         }
         let mut notes = policy_notes(&policies, false, reporter);
         notes.extend(exception_notes(&exceptions, Some(&policies.policies)));
-        notes.extend(generated.notes.into_iter().map(|note| (NoteKind::Other, note)));
+        notes.extend(generated.notes.into_iter().map(|text| Note::other(Code::PassedThrough, text)));
         let unknown = values.values.unknown_to(&policies.policies, [].iter());
-        notes.extend(unknown.into_iter().chain(values.notes).map(|note| (NoteKind::Omission, note)));
+        notes.extend(unknown.into_iter().map(|text| Note::omission(Code::UnknownName, text)));
+        notes.extend(values.notes.into_iter().map(|text| Note::omission(Code::UnusedInput, text)));
         let settings = Settings {
             admission,
             schemas,

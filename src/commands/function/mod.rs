@@ -83,7 +83,7 @@ fn run_on(document: Result<Document, Vec<FunctionError>>) -> Exit {
 }
 
 fn report(errors: &[FunctionError], reporter: &mut Reporter) {
-    errors.iter().for_each(|error| reporter.error(Exit::Input, error));
+    errors.iter().for_each(|error| reporter.coded(Exit::Input, error));
 }
 
 fn read(location: &Location) -> Result<Arc<Source>, Vec<FunctionError>> {

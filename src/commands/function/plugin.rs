@@ -7,6 +7,7 @@ use std::path::Path;
 
 use clap::CommandFactory as _;
 
+use crate::diagnostics::Code;
 use crate::krm::ItemOutcome;
 use crate::source::Location;
 use crate::value::Pointer;
@@ -37,6 +38,7 @@ pub(in crate::commands) fn run(config: &Path, rest: &[OsString]) -> Exit {
         if !rest.is_empty() {
             reporter.error(
                 Exit::Input,
+                Code::InvalidConfig,
                 "argsOneLiner and argsFromFile are ignored: the configuration is in spec",
             );
         }

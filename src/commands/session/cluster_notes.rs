@@ -6,6 +6,7 @@ use std::slice;
 use crate::commands::exit::Exit;
 use crate::commands::reporter::Reporter;
 use crate::commands::versions::in_other_versions;
+use crate::diagnostics::Code;
 use crate::policy::KindSelector;
 use crate::render::{listed, printable_line};
 use crate::resources::ApiResource;
@@ -21,7 +22,10 @@ impl Session {
     /// Reports failed lookups, and `--old` objects that are the state of no object of the run.
     pub(in crate::commands) fn report_cluster_errors(&self, world: &RunWorld, reporter: &mut Reporter) {
         for old in self.old.unfound() {
-            reporter.omission(format_args!("--old: {old} is the stored state of no object of this run"));
+            reporter.omission(
+                Code::NoOldObject,
+                format_args!("--old: {old} is the stored state of no object of this run"),
+            );
         }
         let mut errors = Vec::new();
         for FailedLookup { what, why, is_reported } in world
@@ -46,6 +50,7 @@ impl Session {
         if more > 0 {
             reporter.error(
                 Exit::Cluster,
+                Code::MoreErrors,
                 format_args!("and {more} more of the kind: the evaluation went on without"),
             );
         }
@@ -57,10 +62,10 @@ impl Session {
             } else {
                 format!("no rule has targets: nothing was asked about the rights of {subject}")
             };
-            reporter.omission(&text);
+            reporter.omission(Code::RightsNotChecked, &text);
         }
         for note in self.cluster.iter().flat_map(|cluster| cluster.notes()) {
-            reporter.note(note);
+            reporter.note(Code::ClusterNote, note);
         }
     }
 
@@ -69,7 +74,7 @@ impl Session {
         let MissingInCluster { kinds, defined, namespaces } =
             self.stored.as_ref().map(StoredObjects::missing).unwrap_or_default();
         if !kinds.is_empty() {
-            reporter.omission(format_args!(
+            reporter.omission(Code::NotInCluster, format_args!(
                 "the cluster serves no {}: such objects are evaluated as new ones, and of custom kinds --crds alone \
                  tells how their lists merge",
                 listed(kinds.into_iter())
@@ -82,17 +87,17 @@ impl Session {
             .map(|(_, _, name)| name)
             .collect();
         if !defined.is_empty() {
-            reporter.note(format_args!(
+            reporter.note(Code::NoSchema, format_args!(
                 "the manifests define {}: where lists of such objects are to merge by their keys, --crds takes the \
                  definition, too",
                 listed(defined.into_iter())
             ));
         }
         for text in self.in_other_versions() {
-            reporter.omission(&text);
+            reporter.omission(Code::OtherVersion, &text);
         }
         if !namespaces.is_empty() {
-            reporter.omission(format_args!(
+            reporter.omission(Code::NotInCluster, format_args!(
                 "the cluster has no namespace {}: what is in it is evaluated as new, and the namespace as one \
                  without labels unless --values gives them",
                 listed(namespaces.iter().map(|name| printable_line(name)))

@@ -7,6 +7,7 @@ use crate::commands::exit::Exit;
 use crate::commands::options::RunOptions;
 use crate::commands::policies::policies;
 use crate::commands::reporter::Reporter;
+use crate::diagnostics::{Code, Coded};
 use crate::patch::{PatchError, Schemas};
 use crate::policy::UserInfo;
 use crate::source::cluster::Cluster;
@@ -73,7 +74,11 @@ fn repeated_names(options: &RunOptions, reporter: &mut Reporter) -> bool {
         if options.set.iter().take(index).any(|(earlier, _)| earlier == name) {
             repeated = true;
             let name: Vec<_> = name.parts().iter().map(|part| &**part).collect();
-            reporter.error(Exit::Input, format_args!("--set gives {} twice", name.join(".")));
+            reporter.error(
+                Exit::Input,
+                Code::ArgumentConflict,
+                format_args!("--set gives {} twice", name.join(".")),
+            );
         }
     }
     repeated
@@ -85,6 +90,12 @@ fn repeated_names(options: &RunOptions, reporter: &mut Reporter) -> bool {
 pub(in crate::commands) struct SchemaError {
     origin: String,
     cause: PatchError,
+}
+
+impl Coded for SchemaError {
+    fn code(&self) -> Code {
+        Code::InvalidSchema
+    }
 }
 
 /// The schemas of the built-in kinds and of these.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rayon::ThreadPoolBuilder;
 
+use crate::diagnostics::{Code, Coded as _};
 use crate::engine::{Engine, Settings, World};
 use crate::policy::{KindSelector, PolicyExceptions, PolicySet};
 use crate::source::cluster::{
@@ -26,7 +27,7 @@ use super::options::RunOptions;
 use super::pager::Pager;
 use super::policies::kind_selectors;
 use super::policy_notes::{exception_notes, policy_notes};
-use super::reporter::{NoteKind, Reporter};
+use super::reporter::{Note, Reporter};
 use super::run_context::RunContext;
 use super::spool::Spool;
 
@@ -49,7 +50,7 @@ pub(super) struct Session {
     /// What context entries are loaded from.
     objects: ContextObjects,
     /// Notes on the inputs, reported at the end of the run.
-    notes: Vec<(NoteKind, String)>,
+    notes: Vec<Note>,
     check_idempotent: bool,
     pub(super) keep_going: bool,
     live: bool,
@@ -72,7 +73,9 @@ pub(super) fn on_threads(options: &RunOptions, run: impl FnOnce(&mut Reporter) +
     let mut reporter = Reporter::new(options.verbosity());
     match ThreadPoolBuilder::new().num_threads(options.workers).stack_size(STACK_BYTES).build() {
         Ok(pool) => pool.install(|| run(&mut reporter)),
-        Err(error) => reporter.error(Exit::Input, format_args!("threads cannot be started: {error}")),
+        Err(error) => {
+            reporter.error(Exit::Input, Code::System, format_args!("threads cannot be started: {error}"))
+        }
     }
     reporter.exit()
 }
@@ -90,7 +93,7 @@ impl Session {
 
     fn load(options: &RunOptions, trace: bool, reporter: &mut Reporter) -> Option<Self> {
         if let Some(error) = options.contradiction() {
-            reporter.error(Exit::Input, error);
+            reporter.error(Exit::Input, error.code(), error);
             return None;
         }
         let start = options.now.unwrap_or_else(Timestamp::now);
@@ -129,8 +132,8 @@ impl Session {
         let schemas = reporter.valid(schemas(&kinds))?;
         let mut values = values.unwrap_or_default();
         let unknown = all.map(|policies| values.values.unknown_to(policies, [].iter())).unwrap_or_default();
-        notes.extend(unknown.into_iter().map(omission));
-        notes.extend(values.notes.drain(..).map(omission));
+        notes.extend(unknown.into_iter().map(|text| Note::omission(Code::UnknownName, text)));
+        notes.extend(values.notes.drain(..).map(|text| Note::omission(Code::UnusedInput, text)));
         values.values.set.extend(options.set.iter().cloned());
         let settings = Settings {
             admission: options.admission(&kinds),
@@ -179,7 +182,7 @@ impl Session {
                  give what the cluster holds{live}",
                 names.objects
             );
-            self.notes.push((NoteKind::Other, text));
+            self.notes.push(Note::other(Code::ManifestsAnswer, text));
         }
     }
 
@@ -288,8 +291,4 @@ impl Session {
         }
         world
     }
-}
-
-const fn omission(text: String) -> (NoteKind, String) {
-    (NoteKind::Omission, text)
 }

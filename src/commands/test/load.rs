@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::diagnostics::Code;
 use crate::engine::{LookupError, Values, World as _};
 use crate::jmespath::{Expression, FixedClock, Runtime, SeededRandom};
 use crate::pattern::nearest;
@@ -214,7 +215,7 @@ impl Loader<'_> {
             self.notes.extend(loaded.misses(policies));
             self.notes.extend(loaded.left_out);
         }
-        self.notes.extend(loaded.notes);
+        self.notes.extend(loaded.notes.into_iter().map(|(_, text)| text));
         PolicyExceptions::new(loaded.exceptions)
     }
 
@@ -270,7 +271,11 @@ impl Loader<'_> {
                     let Some(mut identity) = ObjectRef::of(&value) else {
                         let place = Place::of(&document, &at);
                         let message = "an object needs apiVersion and kind".to_owned();
-                        self.refused.errors.push(SourceError::Document { place, message });
+                        self.refused.errors.push(SourceError::Document {
+                            code: Code::NoObject,
+                            place,
+                            message,
+                        });
                         continue;
                     };
                     if identity.namespace.is_none()

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
+use crate::diagnostics::Code;
 use crate::render::{
     Palette, SuiteView, counted, suite_totals, suites_json, suites_junit, suites_markdown, suites_text,
     unsupported_rows,
@@ -198,9 +199,9 @@ fn find(arguments: &Arguments, reporter: &mut Reporter) -> Option<Vec<PathBuf>> 
 /// Reports that nothing was run.
 fn failure_or_note(is_failure: bool, message: &str, reporter: &mut Reporter) {
     if is_failure {
-        reporter.error(Exit::Changes, message);
+        reporter.error(Exit::Changes, Code::NoSuite, message);
     } else {
-        reporter.note(message);
+        reporter.note(Code::NoSuite, message);
     }
 }
 
@@ -219,9 +220,8 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
     let is_idle = !results.is_empty() && results.iter().all(|result| matches!(result.report, Ok(None)));
     let mut reports: Vec<SuiteReport> = Vec::new();
     for result in results {
-        for note in result.notes.iter().chain(&result.unmatched_names) {
-            reporter.note(note);
-        }
+        result.notes.iter().for_each(|note| reporter.note(Code::SuiteNote, note));
+        result.unmatched_names.iter().for_each(|note| reporter.note(Code::RowWithoutObject, note));
         if arguments.strict && !result.unmatched_names.is_empty() {
             reporter.worsen(Exit::Changes);
         }
@@ -238,7 +238,7 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
     reporter.divergences(divergences, arguments.dialect.dialect().semantics);
     if !unloaded.is_empty() {
         let suites = counted(unloaded.len(), "suite");
-        reporter.error(Exit::Input, format_args!("{suites} could not be loaded"));
+        reporter.error(Exit::Input, Code::SuiteNotLoaded, format_args!("{suites} could not be loaded"));
     }
     if is_idle && arguments.test_case_selector != Selector::default() {
         let message = "--test-case-selector selects no row: nothing was run";
@@ -248,7 +248,7 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
         reporter.worsen(Exit::Changes);
     }
     for line in unsupported_rows(&reports) {
-        reporter.error(Exit::Evaluation, line);
+        reporter.error(Exit::Evaluation, Code::RowNotEvaluated, line);
     }
     let text = match arguments.output {
         None => suites_text(&reports, &view),

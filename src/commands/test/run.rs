@@ -8,6 +8,7 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::admission::Admission;
 use crate::commands::options::RunOptions;
+use crate::diagnostics::Code;
 use crate::engine::{Engine, InputNames, Settings, Targets};
 use crate::patch::Schemas;
 use crate::policy::{Operation, PolicySet};
@@ -86,6 +87,7 @@ impl Runner<'_> {
             Some(Ok(suite)) => suite,
             Some(Err(errors)) => {
                 let errors = errors.into_iter().map(|error| SourceError::Document {
+                    code: Code::InvalidSuite,
                     place: Place::of(document, &error.pointer),
                     message: error.to_string(),
                 });

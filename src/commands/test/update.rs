@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::diagnostics::Code;
 use crate::render::{Palette, counted, suite_difference};
 use crate::report::SuiteRow;
 use crate::source::{Location, SourceError, read_text, replace_file};
@@ -60,7 +61,7 @@ pub(super) fn write<'r>(
     for (file, rewrites) in files {
         if contradictory.contains(&file) {
             let message = "expectations of several results contradict each other; not written";
-            reporter.error(Exit::Changes, format_args!("{}: {message}", file.display()));
+            reporter.error(Exit::Changes, Code::NotUpdated, format_args!("{}: {message}", file.display()));
             continue;
         }
         let diffs: String = rewrites.iter().map(|rewrite| rewrite.diff.as_str()).collect();

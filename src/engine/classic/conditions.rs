@@ -1,5 +1,6 @@
 //! Preconditions, and the conditions of loops, targets and exceptions.
 
+use crate::diagnostics::Coded;
 use crate::pattern::{ConditionError, Conditions, IntegerTyping, Verdict};
 use crate::report::{ConditionTrace, RuleError};
 use crate::value::{Pointer, Value};
@@ -25,8 +26,9 @@ pub(super) fn condition_error(
     context: &Context<'_>,
 ) -> RuleError {
     let message = format!("failed to evaluate {place}: {error}");
+    let code = error.code();
     let hint = error.into_cause().and_then(|cause| hint(&cause, context));
-    RuleError { message, hint }
+    RuleError { code, message, hint }
 }
 
 /// Evaluates conditions and adds those that were needed to the trace.

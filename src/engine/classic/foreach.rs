@@ -1,5 +1,6 @@
 //! The loops of a rule.
 
+use crate::diagnostics::{Code, Coded};
 use crate::engine::Limits;
 use crate::patch::MergeContext;
 use crate::policy::{Edit, ForeachEntry};
@@ -86,7 +87,10 @@ impl Loops<'_, '_> {
             self.missing.push(list.clone());
             return Ok(Vec::new());
         }
-        Err(RuleError::new(format!("failed to evaluate list {list}: {error}: {error}")))
+        Err(RuleError::new(
+            if error.is_not_found() { Code::ForeachList } else { error.code() },
+            format!("failed to evaluate list {list}: {error}: {error}"),
+        ))
     }
 
     /// Runs one loop; returns the patched object. All elements see the same `request.object`.
@@ -100,7 +104,11 @@ impl Loops<'_, '_> {
         let count = elements.iter().filter(|element| !element.is_null()).count();
         self.context.count_iterations(count).map_err(|maximum| {
             let message = format!("too many elements in loops (limit foreach-iterations={maximum})");
-            RuleError { message, hint: Some(self.limit_hint("foreach-iterations")) }
+            RuleError {
+                code: Code::EvaluationLimit,
+                message,
+                hint: Some(self.limit_hint("foreach-iterations")),
+            }
         })?;
         let checkpoint = self.context.checkpoint();
         let mut current = object.clone();
@@ -128,6 +136,7 @@ impl Loops<'_, '_> {
 
     fn spend(&self, steps: usize) -> Result<(), RuleError> {
         self.context.runtime().spend(steps as u64).map_err(|error| RuleError {
+            code: error.code(),
             message: format!("too much work in loops: {error}"),
             hint: Some(self.limit_hint("steps")),
         })

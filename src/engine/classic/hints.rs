@@ -1,12 +1,17 @@
 //! Hints for variables without a value.
 
+use crate::diagnostics::Coded;
 use crate::report::RuleError;
 use crate::variables::{Inline, SubstitutionError};
 
 use super::context::Context;
 
 pub(super) fn unresolved(error: &SubstitutionError, context: &Context<'_>) -> RuleError {
-    RuleError { message: format!("variable substitution failed: {error}"), hint: hint(error, context) }
+    RuleError {
+        code: error.code(),
+        message: format!("variable substitution failed: {error}"),
+        hint: hint(error, context),
+    }
 }
 
 /// What would give a variable a value.

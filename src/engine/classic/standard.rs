@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::diagnostics::Code;
 use crate::engine::evaluation::{Evaluation, PolicyRun};
 use crate::policy::{ClassicPolicy, Operation, Rule, other_namespace};
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
@@ -304,6 +305,7 @@ fn deleted(checked: Option<Outcome>, tracker: &DivergenceTracker) -> Outcome {
         _ if tracker.documented(Divergence::StandardRuleOnDelete) => Outcome::Skipped(SkipReason::Deleted),
         Some(error) => error,
         None => Outcome::Error(RuleError::new(
+            Code::NoResult,
             "failed to unmarshal patched resource: Object 'Kind' is missing in 'null'",
         )),
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::Operator;
 use super::typed_operand::TypedOperand;
+use crate::diagnostics::{Code, Coded};
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Pointer, Text, Value};
 
@@ -130,6 +131,15 @@ pub enum ConditionError<E> {
         /// The operator.
         operator: Operator,
     },
+}
+
+impl<E: Coded> Coded for ConditionError<E> {
+    fn code(&self) -> Code {
+        match self {
+            Self::Key { cause, .. } | Self::Value { cause, .. } => cause.code(),
+            Self::Panic { .. } => Code::ConditionFailed,
+        }
+    }
 }
 
 impl<E> ConditionError<E> {

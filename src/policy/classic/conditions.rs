@@ -1,5 +1,6 @@
 //! The preconditions of a rule.
 
+use crate::diagnostics::Code;
 use crate::pattern::Conditions;
 use crate::semantics::Semantics;
 use crate::value::{Pointer, Value};
@@ -25,7 +26,7 @@ pub(super) fn read(
         Err(found) => {
             findings.errors.extend(found.into_iter().map(|error| PolicyError {
                 suggestion: error.suggestion,
-                ..PolicyError::new(at.join(&error.pointer), error.message)
+                ..PolicyError::new(Code::InvalidCondition, at.join(&error.pointer), error.message)
             }));
             None
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::diagnostics::Code;
 use crate::semantics::Semantics;
 use crate::value::{Pointer, Text, Value};
 use crate::variables::{Query, Template, holds_variable};
@@ -107,7 +108,7 @@ pub(super) fn check_kinds(list: Option<&Value>, at: &Pointer, findings: &mut Fin
         let sources = CONTEXT_KINDS.iter().filter(|kind| given(entry, kind).is_some());
         if entry.as_object().is_some() && sources.count() != 1 {
             let message = format!("exactly one of {} is needed", CONTEXT_KINDS.join(", "));
-            findings.error(at.index(index), message);
+            findings.error(Code::ContextEntry, at.index(index), message);
         }
     }
 }
@@ -127,9 +128,9 @@ struct EntryCheck<'a> {
 }
 
 impl EntryCheck<'_> {
-    fn error(&mut self, below: &[&str], message: impl Into<String>) {
+    fn error(&mut self, code: Code, below: &[&str], message: impl Into<String>) {
         let at = below.iter().fold(self.at.clone(), |at, key| at.key(*key));
-        self.findings.error(at, message);
+        self.findings.error(code, at, message);
     }
 
     fn field(&self, kind: &str, name: &str) -> Option<&Value> {
@@ -147,17 +148,25 @@ impl EntryCheck<'_> {
                 // The schema reports a missing name.
                 let found = self.field("configMap", name);
                 if found.is_some_and(is_blank) || (found.is_none() && name == "namespace") {
-                    self.error(&["configMap"], format!("a {name} is required for configMap context entry"));
+                    self.error(
+                        Code::ContextEntry,
+                        &["configMap"],
+                        format!("a {name} is required for configMap context entry"),
+                    );
                 }
             }
         }
         let is_computed = ["value", "jmesPath"].iter().any(|name| self.field("variable", name).is_some());
         if self.is_map("variable") && !is_computed {
-            self.error(&["variable"], "a variable must define a value or a jmesPath expression");
+            self.error(
+                Code::ContextEntry,
+                &["variable"],
+                "a variable must define a value or a jmesPath expression",
+            );
         }
         let calls_cluster = self.field("apiCall", "urlPath").is_some_and(|path| !is_blank(path));
         if calls_cluster && self.field("apiCall", "service").is_some() {
-            self.error(&["apiCall"], "a URLPath cannot be used for service API calls");
+            self.error(Code::ContextEntry, &["apiCall"], "a URLPath cannot be used for service API calls");
         }
         for kind in CONTEXT_KINDS {
             self.expression(kind);
@@ -168,11 +177,11 @@ impl EntryCheck<'_> {
         let Some(name) = self.entry.get("name").and_then(Value::as_str) else { return };
         let first = name.split('.').next().unwrap_or_default();
         if name.is_empty() {
-            self.error(&["name"], "a name is required for context entries");
+            self.error(Code::ContextEntry, &["name"], "a name is required for context entries");
         } else if RESERVED_NAMES.contains(&first) {
             let message =
                 format!("entry name {name} is invalid as it conflicts with a pre-defined variable {first}");
-            self.error(&["name"], message);
+            self.error(Code::ContextEntry, &["name"], message);
         }
     }
 
@@ -183,7 +192,11 @@ impl EntryCheck<'_> {
             return;
         }
         if let Err(error) = Query::new(text).expression() {
-            self.error(&[kind, "jmesPath"], format!("failed to parse JMESPath: {error}"));
+            self.error(
+                Code::InvalidExpression,
+                &[kind, "jmesPath"],
+                format!("failed to parse JMESPath: {error}"),
+            );
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use crate::diagnostics::Code;
 use crate::pattern::{self, Conditions};
 use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::{GroupVersionKind, PathSet, Pointer, Text, Value};
@@ -63,11 +64,13 @@ impl PolicyException {
         let exempted = exempted(spec, &at, &mut findings);
         if filled(spec, "podSecurity").is_some() {
             let text = "podSecurity concerns validate rules only, and is ignored";
-            findings.notes.push(Note::new(text));
+            findings.notes.push(Note::new(Code::IgnoredField, text));
         }
         let block = spec.get("match").unwrap_or(&Value::Null);
         if filled(block, "any").or_else(|| filled(block, "all")).is_none() {
-            findings.notes.push(Note::new("its match has no filter, so it applies to no object"));
+            findings
+                .notes
+                .push(Note::new(Code::NeverMatches, "its match has no filter, so it applies to no object"));
         }
         let metadata = document.get("metadata").unwrap_or(&Value::Null);
         Ok(Self {
@@ -191,7 +194,7 @@ fn exempted(spec: &Value, at: &Pointer, findings: &mut Findings) -> Vec<Exempted
         let policy = entry.get("policyName").and_then(Value::as_text);
         if policy.is_some_and(|policy| policy.is_empty()) {
             let at = at.key("exceptions").index(index).key("policyName");
-            findings.error(at, "An exception requires a policy name");
+            findings.error(Code::MissingField, at, "An exception requires a policy name");
         }
         Exempted { policy: policy.cloned().unwrap_or_default(), rules: texts(entry.get("ruleNames")) }
     };

@@ -1,5 +1,6 @@
 //! What is found while a policy or an exception is read.
 
+use crate::diagnostics::Code;
 use crate::policy::error::in_document_order;
 use crate::policy::{Note, PolicyError};
 use crate::value::{Pointer, Segment, Value};
@@ -12,13 +13,13 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    pub(super) fn error(&mut self, at: Pointer, message: impl Into<String>) {
-        self.errors.push(PolicyError::new(at, message));
+    pub(super) fn error(&mut self, code: Code, at: Pointer, message: impl Into<String>) {
+        self.errors.push(PolicyError::new(code, at, message));
     }
 
     /// Adds a note about a rule.
-    pub(super) fn note(&mut self, rule: &Value, text: impl Into<String>) {
-        self.notes.push(Note::of_rule(rule, text));
+    pub(super) fn note(&mut self, code: Code, rule: &Value, text: impl Into<String>) {
+        self.notes.push(Note::of_rule(code, rule, text));
     }
 
     /// The notes, or all errors in the order of the document.

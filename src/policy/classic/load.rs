@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::diagnostics::Code;
 use crate::semantics::{Dialect, Divergence, DivergenceTracker, LegacyMode, Semantics};
 use crate::value::{MAX_DEPTH, Pointer, Value};
 
@@ -54,7 +55,7 @@ pub(in crate::policy) fn parse(
 pub(super) fn check_depth(document: &Value) -> Result<(), Vec<PolicyError>> {
     if document.depth() > MAX_DEPTH {
         let message = format!("nested deeper than {MAX_DEPTH} levels");
-        return Err(vec![PolicyError::new(Pointer::ROOT, message)]);
+        return Err(vec![PolicyError::new(Code::TooDeep, Pointer::ROOT, message)]);
     }
     Ok(())
 }
@@ -123,7 +124,7 @@ impl Loader<'_> {
             self.document.path(&["metadata", "namespace"]).and_then(Value::as_str).unwrap_or_default();
         if self.policy.meta.namespace.is_none() && !namespace.is_empty() {
             // kustomize writes one into every kind that it does not know.
-            self.findings.notes.push(Note::new(format!(
+            self.findings.notes.push(Note::new(Code::IgnoredField, format!(
                 "a ClusterPolicy has no namespace: the API server removes `metadata.namespace: {namespace}`, and the policy applies to all namespaces"
             )));
         }
@@ -131,7 +132,7 @@ impl Loader<'_> {
         let admission = spec(self.document, "admission").and_then(Value::as_bool);
         if admission == Some(false) && rules.iter().any(|rule| mutates(&rule.value)) {
             let message = "disabling admission processing is only allowed with validation policies";
-            self.findings.error(at.key("admission"), message);
+            self.findings.error(Code::InvalidField, at.key("admission"), message);
         }
         let webhook = at.key("webhookConfiguration").key("timeoutSeconds");
         for at in [at.key("webhookTimeoutSeconds"), webhook] {
@@ -140,12 +141,16 @@ impl Loader<'_> {
                 .and_then(|seconds| seconds.as_i64())
                 .is_some_and(|seconds| !(1..=30).contains(&seconds))
             {
-                self.findings.error(at, "the timeout value must be between 1 and 30 seconds");
+                self.findings.error(
+                    Code::InvalidField,
+                    at,
+                    "the timeout value must be between 1 and 30 seconds",
+                );
             }
         }
         let annotation = Pointer::ROOT.key("metadata").key("annotations").key(autogen::ANNOTATION);
         if self.document.pointed(&annotation).and_then(Value::as_str) == Some("all") {
-            self.findings.error(
+            self.findings.error(Code::InvalidField,
                 annotation,
                 "Autogen annotation does not support 'all' anymore, remove the annotation or set it to a valid value",
             );
@@ -156,11 +161,11 @@ impl Loader<'_> {
             let at = rule.at.key("name");
             if name.chars().count() > MAX_NAME_CHARS {
                 let message = format!("a rule name has at most {MAX_NAME_CHARS} characters");
-                self.findings.error(at.clone(), message);
+                self.findings.error(Code::RuleName, at.clone(), message);
             }
             if !names.insert(name) {
                 let shown: String = name.chars().take(MAX_NAME_CHARS).collect();
-                self.findings.error(at, format!("Duplicate rule name: '{shown}'"));
+                self.findings.error(Code::RuleName, at, format!("Duplicate rule name: '{shown}'"));
             }
         }
     }
@@ -278,6 +283,7 @@ impl Loader<'_> {
             // The schema reported the misspelt operation.
             [] if misspelt => {}
             [] => self.findings.error(
+                Code::RuleType,
                 at.clone(),
                 format!(
                     "No operation defined in the rule '{name}' (supported operations: {})",
@@ -292,6 +298,7 @@ impl Loader<'_> {
             several => {
                 let several = names(several);
                 self.findings.error(
+                    Code::RuleType,
                     at.clone(),
                     format!(
                         "Multiple operations defined in the rule '{name}', only one is allowed: {several}"
@@ -304,7 +311,7 @@ impl Loader<'_> {
             ("imageExtractors", "imageExtractors can only be defined for verifyImages rule"),
         ] {
             if mutates(rule) && filled(rule, field).is_some() {
-                self.findings.error(at.key(field), message);
+                self.findings.error(Code::InvalidField, at.key(field), message);
             }
         }
     }
@@ -316,7 +323,7 @@ impl Loader<'_> {
         let flag = flag.or_else(|| spec(self.document, ON_POLICY_UPDATE));
         if is_true(flag) && targets.is_none_or(is_blank) {
             let message = "targets has to be specified when mutateExistingOnPolicyUpdate is set";
-            self.findings.error(mutate.clone(), message);
+            self.findings.error(Code::Targets, mutate.clone(), message);
         }
         for (index, target) in targets.and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
             let at = mutate.key("targets").index(index);
@@ -325,13 +332,13 @@ impl Loader<'_> {
                 let text = format!(
                     "the `uid` of targets[{index}] selects nothing: Kyverno looks at the other fields"
                 );
-                self.findings.note(rule, text);
+                self.findings.note(Code::IgnoredField, rule, text);
             }
             let named = string(target, "namespace");
             let own = self.policy.meta.namespace.as_deref();
             if !named.is_empty() && own.is_some_and(|own| own != named) {
                 let message = "a namespaced policy can only have targets in its own namespace";
-                self.findings.error(at.key("namespace"), message);
+                self.findings.error(Code::Targets, at.key("namespace"), message);
             }
         }
     }
@@ -350,7 +357,8 @@ impl Loader<'_> {
             if string(target, "apiVersion").is_empty() && !kind.contains("{{") {
                 let message = format!("a cluster refuses this policy: failed to get GVR for kind /{kind}");
                 let at = at.key("mutate").key("targets").index(index);
-                let error = PolicyError::new(at, message).because_of(Divergence::TargetWithoutVersion);
+                let error = PolicyError::new(Code::RefusedByCluster, at, message)
+                    .because_of(Divergence::TargetWithoutVersion);
                 self.policy.meta.refused.push(error);
             }
         }
@@ -362,7 +370,7 @@ impl Loader<'_> {
             let is_given = rule.get("mutate").is_some_and(|mutate| given(mutate, field).is_some());
             if is_given && !tracker.documented(Divergence::LegacySyntax) {
                 let message = format!("a cluster refuses this policy: unknown field \"{field}\"");
-                let error = PolicyError::new(at.key("mutate").key(field), message);
+                let error = PolicyError::new(Code::RefusedByCluster, at.key("mutate").key(field), message);
                 self.policy.meta.refused.push(error.because_of(Divergence::LegacySyntax));
             }
         }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::diagnostics::Code;
 use crate::pattern;
 use crate::resources::{Resources, groups_of_cluster_kind};
 use crate::value::{Pointer, Segment, Text, Value};
@@ -46,7 +47,7 @@ pub(super) fn check(rule: &Value, at: &Pointer, settings: Settings, findings: &m
         } else {
             "Rule is matching an empty set: `exclude` excludes all that `match` selects"
         };
-        checks.error(&Pointer::ROOT.key("exclude"), message);
+        checks.error(Code::MatchBlock, &Pointer::ROOT.key("exclude"), message);
     }
 }
 
@@ -71,18 +72,18 @@ struct Checks<'a> {
 }
 
 impl Checks<'_> {
-    fn error(&mut self, below: &Pointer, message: impl Into<String>) {
-        self.findings.error(self.at.join(below), message);
+    fn error(&mut self, code: Code, below: &Pointer, message: impl Into<String>) {
+        self.findings.error(code, self.at.join(below), message);
     }
 
-    fn note(&mut self, text: impl Into<String>) {
-        self.findings.note(self.rule, text);
+    fn note(&mut self, code: Code, text: impl Into<String>) {
+        self.findings.note(code, self.rule, text);
     }
 
     fn any_and_all(&mut self, block: &'static str) {
         let Some(whole) = self.rule.get(block) else { return };
         if given(whole, "any").is_some() && given(whole, "all").is_some() {
-            self.error(&Pointer::ROOT.key(block), "Can't specify any and all together");
+            self.error(Code::MatchBlock, &Pointer::ROOT.key(block), "Can't specify any and all together");
         }
     }
 
@@ -102,11 +103,18 @@ impl Checks<'_> {
         } else if filled(whole, "any").or_else(|| filled(whole, "all")).is_some() {
             match direct.next() {
                 Some("resources") => {
-                    self.error(&at, format!("can't specify any/all together with {block} resources"));
+                    self.error(
+                        Code::MatchBlock,
+                        &at,
+                        format!("can't specify any/all together with {block} resources"),
+                    );
                 }
-                Some(name) => self.note(format!(
-                    "`{name}` of {block} is ignored beside any and all, it belongs into their filters"
-                )),
+                Some(name) => self.note(
+                    Code::IgnoredField,
+                    format!(
+                        "`{name}` of {block} is ignored beside any and all, it belongs into their filters"
+                    ),
+                ),
                 None => {}
             }
         }
@@ -141,6 +149,7 @@ impl Checks<'_> {
         let is_typed = resources.is_none_or(|resources| resources.as_object().is_some());
         if !has_kinds && is_typed && !self.findings.errors.iter().any(is_misspelt) {
             self.error(
+                Code::MatchBlock,
                 if resources.is_some() { &resources_at } else { below },
                 "at least one element must be specified in a kind block, the kind attribute is mandatory \
                  when working with the resources element",
@@ -150,18 +159,18 @@ impl Checks<'_> {
 
     fn resources(&mut self, at: &Pointer, resources: &Value) {
         if given(resources, "name").is_some() && given(resources, "names").is_some() {
-            self.error(at, "only one of `name` and `names` is allowed");
+            self.error(Code::MatchBlock, at, "only one of `name` and `names` is allowed");
         }
         let kinds = texts(resources.get("kinds"));
         for (index, kind) in kinds.iter().enumerate() {
             self.kind(&at.key("kinds").index(index), kind);
         }
         if kinds.len() > 1 && kinds.iter().any(|kind| &**kind == "*") {
-            self.error(&at.key("kinds"), "the kind `*` must be the only one of its list");
+            self.error(Code::MatchBlock, &at.key("kinds"), "the kind `*` must be the only one of its list");
         }
         if self.settings.namespaced && filled(resources, "namespaces").is_some() {
             let message = "a namespaced policy cannot select by namespace, it is bound to its own";
-            self.error(&at.key("namespaces"), message);
+            self.error(Code::MatchBlock, &at.key("namespaces"), message);
         }
         for name in ["selector", "namespaceSelector"] {
             if let Some(selector) = given(resources, name) {
@@ -173,12 +182,12 @@ impl Checks<'_> {
     fn kind(&mut self, at: &Pointer, kind: &Text) {
         let selector = KindSelector::parse(kind);
         if selector.is_unusable() {
-            self.note(format!(
+            self.note(Code::NeverMatches, format!(
                 "no kind matches the selector `{kind}`, write Kind, version/Kind or group/version/Kind, with an \
                  optional /subresource"
             ));
         } else if let Some(meant) = selector.probably_meant() {
-            self.note(format!(
+            self.note(Code::NeverMatches, format!(
                 "the kind selector `{kind}` names the subresource `{}` of a kind `{}`, did you mean `{meant}`?",
                 selector.subresource, selector.kind
             ));
@@ -187,7 +196,7 @@ impl Checks<'_> {
             let meant = Resources::built_in().iter().find(|resource| resource.is_named(&selector.kind));
             let meant =
                 meant.map_or_else(String::new, |meant| format!(", did you mean `{}`?", meant.kind.kind));
-            self.note(format!(
+            self.note(Code::NeverMatches, format!(
                 "the kind selector `{kind}` begins in lower case, and matches only objects of such a `kind`{meant}"
             ));
         }
@@ -196,7 +205,7 @@ impl Checks<'_> {
                 "a namespaced policy cannot select objects of kind `{}`, which live in no namespace",
                 selector.kind
             );
-            self.error(at, message);
+            self.error(Code::MatchBlock, at, message);
         }
     }
 
@@ -209,30 +218,35 @@ impl Checks<'_> {
         // Kyverno checks neither selectors with wildcards nor those of namespaces.
         if let Some(error) = selector.invalid() {
             if name == "selector" && !selector.has_wildcards() {
-                self.error(at, format!("the selector cannot be used: {error}"));
+                self.error(Code::MatchBlock, at, format!("the selector cannot be used: {error}"));
             } else {
-                self.note(format!(
-                    "the `{name}` of a filter cannot be used, so the filter never matches: {error}"
-                ));
+                self.note(
+                    Code::NeverMatches,
+                    format!("the `{name}` of a filter cannot be used, so the filter never matches: {error}"),
+                );
             }
         } else if name == "selector" && selector.is_empty() {
-            self.error(at, "The requirements are not specified in selector");
+            self.error(Code::MatchBlock, at, "The requirements are not specified in selector");
         }
     }
 
     fn users(&mut self, block: &str, below: &Pointer, filter: &Value) {
         for (index, role) in texts(filter.get("roles")).iter().enumerate() {
             if role.matches(':').count() != 1 {
-                self.error(&below.key("roles").index(index), "a role must have the form namespace:name");
+                self.error(
+                    Code::MatchBlock,
+                    &below.key("roles").index(index),
+                    "a role must have the form namespace:name",
+                );
             }
         }
         for (index, subject) in list(filter, "subjects").iter().enumerate() {
             let at = below.key("subjects").index(index);
             if subject.get("name").is_some_and(is_blank) {
-                self.error(&at, "a subject needs a name");
+                self.error(Code::MatchBlock, &at, "a subject needs a name");
             }
             if string(subject, "kind") == "ServiceAccount" && filled(subject, "namespace").is_none() {
-                self.error(&at, "a subject of kind ServiceAccount needs a namespace");
+                self.error(Code::MatchBlock, &at, "a subject of kind ServiceAccount needs a namespace");
             }
         }
         for name in USER_FIELDS {
@@ -243,7 +257,7 @@ impl Checks<'_> {
                     "invalid variable used at path: {path}: {block} cannot ask for users in background mode, set \
                      spec.background to false"
                 );
-                self.error(&at, message);
+                self.error(Code::BackgroundMode, &at, message);
             }
         }
     }
@@ -254,7 +268,11 @@ impl Checks<'_> {
         find_variables(whole, &mut Pointer::ROOT.key(block), &mut found);
         let name = string(self.rule, "name");
         for at in found {
-            self.error(&at, format!("rule \"{name}\" should not have variables in {block} section"));
+            self.error(
+                Code::UnknownVariable,
+                &at,
+                format!("rule \"{name}\" should not have variables in {block} section"),
+            );
         }
     }
 
@@ -271,11 +289,16 @@ impl Checks<'_> {
         };
         if self.settings.background {
             let at = at.key("resources").key("kinds");
-            self.error(&at, "the kind `*` is not allowed in background mode, set spec.background to false");
+            self.error(
+                Code::BackgroundMode,
+                &at,
+                "the kind `*` is not allowed in background mode, set spec.background to false",
+            );
         }
         let overlay = self.rule.path(&["mutate", "patchStrategicMerge"]).and_then(Value::as_object);
         if overlay.is_some_and(|members| members.keys().any(|key| &**key != "metadata")) {
             self.error(
+                Code::MatchBlock,
                 &Pointer::ROOT.key("mutate").key("patchStrategicMerge"),
                 "a rule for the kind `*` can only deal with the metadata field of the resource",
             );

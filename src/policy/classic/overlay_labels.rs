@@ -1,5 +1,6 @@
 //! Labels and annotations in overlays, which must be strings.
 
+use crate::diagnostics::Code;
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Map, Pointer, Value};
 
@@ -79,7 +80,7 @@ fn overlay_as_texts(
                 Value::Number(number) => Some(number.to_string()),
                 Value::Null | Value::Array(_) | Value::Object(_) => None,
             };
-            let error = PolicyError::new(at.key(key.clone()), MESSAGE);
+            let error = PolicyError::new(Code::InvalidOverlay, at.key(key.clone()), MESSAGE);
             match text {
                 None => errors.push(error),
                 Some(text) if tracker.documented(Divergence::TypedLabel) => *value = Value::from(text),

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::diagnostics::Code;
 use crate::pattern::Conditions;
 use crate::semantics::{DivergenceSet, DivergenceTracker, LegacyMode};
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
@@ -77,7 +78,7 @@ impl Rule {
         let is_legacy = ["overlay", "patches"].iter().any(|field| rule.path(&["mutate", field]).is_some());
         if !is_legacy {
             for (below, error) in broken_references(rule) {
-                findings.error(at.join(&below), error.to_string());
+                findings.error(Code::UnknownVariable, at.join(&below), error.to_string());
             }
         }
         let mutation = Reader { rule, at, tracker, legacy: source.legacy, findings: &mut *findings }.read();

@@ -1,5 +1,6 @@
 //! The schema of classic policies and exceptions.
 
+use crate::diagnostics::Code;
 use crate::pattern::nearest;
 use crate::value::{Pointer, Value};
 
@@ -317,14 +318,14 @@ impl Check<'_> {
             (Shape::Any, _) | (Shape::Text, Value::String(_)) | (Shape::Flag, Value::Bool(_)) => {}
             (Shape::Integer, Value::Number(number)) => {
                 if number.as_i64().is_none_or(|number| i32::try_from(number).is_err()) {
-                    self.error("expected an integer of 32 bits, found another number");
+                    self.error(Code::WrongType, "expected an integer of 32 bits, found another number");
                 }
             }
             (Shape::OneOf(known), Value::String(text)) => {
                 if !known.contains(&&**text) {
                     let shown: String = text.chars().take(MAX_SHOWN_CHARS).collect();
                     let message = format!("unsupported value `{shown}`, expected {}", any_of(known));
-                    let error = PolicyError::new(self.at.clone(), message);
+                    let error = PolicyError::new(Code::InvalidField, self.at.clone(), message);
                     self.errors.push(error.suggesting(nearest(text, known.iter().copied())));
                 }
             }
@@ -344,14 +345,14 @@ impl Check<'_> {
             }
             (Shape::Fields(fields), _) => self.fields(fields, value),
             (shape, value) => {
-                self.error(&format!("expected {}, found {}", shape.name(), found(value)));
+                self.error(Code::WrongType, &format!("expected {}, found {}", shape.name(), found(value)));
             }
         }
     }
 
     fn fields(&mut self, fields: &Fields, value: &Value) {
         let Some(members) = value.as_object() else {
-            return self.error(&format!("expected an object, found {}", found(value)));
+            return self.error(Code::WrongType, &format!("expected an object, found {}", found(value)));
         };
         for (key, value) in members {
             self.at.push_key(key.clone());
@@ -374,13 +375,13 @@ impl Check<'_> {
         }
         for name in fields.required {
             if members.get(name).is_none_or(Value::is_null) {
-                self.error(&format!("required field `{name}` is missing"));
+                self.error(Code::MissingField, &format!("required field `{name}` is missing"));
             }
         }
     }
 
-    fn error(&mut self, message: &str) {
-        self.errors.push(PolicyError::new(self.at.clone(), message));
+    fn error(&mut self, code: Code, message: &str) {
+        self.errors.push(PolicyError::new(code, self.at.clone(), message));
     }
 }
 

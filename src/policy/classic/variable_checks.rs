@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::diagnostics::Code;
 use crate::pattern;
 use crate::value::{Pointer, Segment, Text, Value};
 use crate::variables::{Query, replace_variables};
@@ -162,11 +163,11 @@ impl Check<'_> {
             }
             rest = next;
         }
-        self.error(format!("variables are nested deeper than {MAX_NESTING} levels"));
+        self.error(Code::TooDeep, format!("variables are nested deeper than {MAX_NESTING} levels"));
     }
 
-    fn error(&mut self, message: String) {
-        self.findings.error(self.root.join(&self.at), message);
+    fn error(&mut self, code: Code, message: String) {
+        self.findings.error(code, self.root.join(&self.at), message);
     }
 
     fn expression(&mut self, expression: &str) {
@@ -174,23 +175,26 @@ impl Check<'_> {
         let path = self.at.to_json_pointer();
         let background = self.settings.background && !self.settings.targets;
         if expression.starts_with("element") && !self.in_foreach {
-            self.error(format!("variable '{shown}' present outside of foreach at path {path}"));
+            self.error(
+                Code::UnknownVariable,
+                format!("variable '{shown}' present outside of foreach at path {path}"),
+            );
         } else if background && USER_NAMES.is_match(expression) {
-            self.error(format!(
+            self.error(Code::BackgroundMode, format!(
                 "only select variables are allowed in background mode, set spec.background=false: variable \
                  {{{{ {shown} }}}} is not allowed"
             ));
         } else if let Err(error) = Query::new(expression).expression() {
-            self.error(format!("failed to resolve {shown} at path {path}: {error}"));
+            self.error(Code::InvalidExpression, format!("failed to resolve {shown} at path {path}: {error}"));
         } else if self.is_before_targets() {
             if !self.allows_before_targets(expression) {
-                self.error(format!(
+                self.error(Code::UnknownVariable, format!(
                     "variable {shown} is not known before a target is: it is neither part of request, images or @, \
                      nor a call of a function, nor declared in the context of the rule"
                 ));
             }
         } else if !self.allows(expression) {
-            self.error(format!(
+            self.error(Code::UnknownVariable, format!(
                 "variable {shown} is neither part of request, images, element or @, nor a call of a function, nor \
                  declared in context"
             ));

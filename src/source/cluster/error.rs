@@ -1,5 +1,7 @@
 //! Errors of requests to a cluster, in kubectl's words where it has some.
 
+use crate::diagnostics::{Code, Coded};
+
 /// Why a request to a cluster failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -73,6 +75,29 @@ pub enum ClusterError {
     /// The user ended the run.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl Coded for ClusterError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Config(_)
+            | Self::UnreadableFile(_)
+            | Self::UnknownContext(_)
+            | Self::UnknownCluster(_)
+            | Self::UnknownUser(_) => Code::Kubeconfig,
+            Self::Credentials(_) | Self::Unauthorized => Code::Credentials,
+            Self::NamesOfCategory => Code::ArgumentConflict,
+            Self::Refused { .. } => Code::Refused,
+            Self::ConnectionRefused(_) | Self::Unreachable(_) => Code::Unreachable,
+            Self::Malformed { .. } => Code::Malformed,
+            Self::UnknownType(_) | Self::NotListed(_) => Code::UnknownResource,
+            Self::UnknownKinds(..) => Code::KindsUnknown,
+            Self::NoDryRun(_) => Code::NoDryRun,
+            Self::NotRecorded(_) => Code::NotRecorded,
+            Self::NotWritten(_) => Code::RecordingFailed,
+            Self::Interrupted => Code::Interrupted,
+        }
+    }
 }
 
 impl ClusterError {

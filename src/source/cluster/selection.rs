@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::diagnostics::{Code, Coded};
 use crate::policy::KindSelector;
 use crate::resources::ApiResource;
 
@@ -57,6 +58,20 @@ pub enum SelectionError {
     /// A namespace that cannot be one.
     #[error("`{0}` cannot be the name of a namespace")]
     Namespace(String),
+}
+
+impl Coded for SelectionError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Incomplete
+            | Self::Slashes
+            | Self::EmptyType
+            | Self::EmptyName
+            | Self::Name(..)
+            | Self::Namespace(_) => Code::InvalidValue,
+            Self::Mixed | Self::NamesAndSelector | Self::NamesEverywhere => Code::ArgumentConflict,
+        }
+    }
 }
 
 impl ObjectArguments {

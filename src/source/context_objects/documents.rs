@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::decode::Decoder;
+use crate::diagnostics::Code;
 use crate::source::SourceError;
 use crate::source::form::{fields, optional_text, root_of, source_errors};
 use crate::value::{GroupVersionKind, ObjectRef, Pointer, Text, Value};
@@ -54,7 +55,7 @@ impl Reader<'_> {
     fn node(&mut self, node: &Value, at: &Pointer, listed: Option<&GroupVersionKind>) {
         let kind = GroupVersionKind::of(node).or_else(|| listed.cloned());
         let Some(kind) = kind else {
-            return self.error(at, "an object needs apiVersion and kind");
+            return self.error(Code::NoObject, at, "an object needs apiVersion and kind");
         };
         let items = node.get("items").and_then(Value::as_array).filter(|_| kind.kind.ends_with("List"));
         if let (Some(items), None) = (items, listed) {
@@ -73,11 +74,15 @@ impl Reader<'_> {
         }
         match (&*kind.group, &*kind.kind) {
             (CLI, "Context" | "ClusterResource") => self.context(node, at, &kind.kind),
-            (CLI, "Values") => self.error(at, "pass a document of kind Values with --values"),
-            (CLI, "UserInfo") => self.error(at, "pass a document of kind UserInfo with --userinfo"),
+            (CLI, "Values") => {
+                self.error(Code::InvalidDocument, at, "pass a document of kind Values with --values")
+            }
+            (CLI, "UserInfo") => {
+                self.error(Code::InvalidDocument, at, "pass a document of kind UserInfo with --userinfo")
+            }
             (CLI, other) => {
                 let message = format!("expected a document of kind Context or an object, found kind {other}");
-                self.error(at, message);
+                self.error(Code::InvalidDocument, at, message);
             }
             ("kyverno.io", "GlobalContextEntry") => self.global_entry(node, at),
             _ => self.object(node, at, kind),
@@ -86,7 +91,7 @@ impl Reader<'_> {
 
     fn object(&mut self, node: &Value, at: &Pointer, kind: GroupVersionKind) {
         if kind.kind.is_empty() {
-            return self.error(at, "an object needs apiVersion and kind");
+            return self.error(Code::NoObject, at, "an object needs apiVersion and kind");
         }
         let mut value = node.clone();
         if GroupVersionKind::of(node).is_none() && value.as_object().is_some() {
@@ -94,10 +99,10 @@ impl Reader<'_> {
             value.insert("kind", kind.kind.into());
         }
         let Some(object) = ObjectRef::of(&value) else {
-            return self.error(at, "an object needs apiVersion and kind");
+            return self.error(Code::NoObject, at, "an object needs apiVersion and kind");
         };
         if !self.files.objects.add(&object, value, &self.defaults) {
-            self.error(at, "duplicate object with this name");
+            self.error(Code::DuplicateObject, at, "duplicate object with this name");
         }
     }
 
@@ -140,7 +145,7 @@ impl Reader<'_> {
         for (at, resource) in resources {
             match GroupVersionKind::of(resource) {
                 Some(kind) => self.object(resource, &at, kind),
-                None => self.error(&at, "an object needs apiVersion and kind"),
+                None => self.error(Code::NoObject, &at, "an object needs apiVersion and kind"),
             }
         }
     }
@@ -179,8 +184,8 @@ impl Reader<'_> {
         self.errors.extend(source_errors(decoder.errors, self.document));
     }
 
-    fn error(&mut self, at: &Pointer, message: impl Into<String>) {
-        self.errors.push(SourceError::at(self.document, at, message));
+    fn error(&mut self, code: Code, at: &Pointer, message: impl Into<String>) {
+        self.errors.push(SourceError::at(code, self.document, at, message));
     }
 }
 

@@ -384,7 +384,7 @@ fn names(denial: &str, error: &str) -> bool {
 
 /// Whether a denial has our message of a failed rule, after the names that each puts in front.
 fn repeats(ours: &str, denial: &str) -> bool {
-    let errors = ours.lines().filter(|line| line.starts_with("error: "));
+    let errors = ours.lines().filter(|line| line.starts_with("error["));
     let mut tails = errors.flat_map(|line| line.match_indices(": ").map(move |(at, _)| &line[at + 2..]));
     // Only our message has the position in the patch.
     tails.any(|tail| {

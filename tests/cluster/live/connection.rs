@@ -76,7 +76,7 @@ fn in_cluster_configuration_is_used() {
     let admin = token_in(server.kubeconfig());
     let refused = |user: &str, namespace: &str| {
         format!(
-            "Error from server (Forbidden): configmaps is forbidden: User \"{user}\" cannot list resource \
+            "error[KYV503]: Error from server (Forbidden): configmaps is forbidden: User \"{user}\" cannot list resource \
              \"configmaps\" in API group \"\" in the namespace \"{namespace}\""
         )
     };
@@ -205,9 +205,9 @@ fn kubeconfig_errors_match_kubectl() {
             line.starts_with('E') && !line.starts_with("Error") || line.starts_with('\t') || *line == " >"
         };
         let words: Vec<&str> = kubectl.stderr.lines().filter(|line| !is_log(line)).collect();
-        let said = run.stderr.trim_end();
+        let said = super::without_codes(run.stderr.trim_end());
         assert_eq!(
-            (run.code, &*run.stdout, said),
+            (run.code, &*run.stdout, &*said),
             (Some(code), "", words.join("\n").trim_end()),
             "{user} {answer} {arguments:?}"
         );
@@ -270,7 +270,7 @@ fn kubeconfig_users_and_impersonation() {
             4,
             refused("nobody-special"),
         ),
-        (exec("fail", ""), "", &[], 2, "no luck\nUnable to connect to the server: getting credentials: exec: executable ".to_owned()),
+        (exec("fail", ""), "", &[], 2, "no luck\nerror[KYV502]: Unable to connect to the server: getting credentials: exec: executable ".to_owned()),
         (exec("odd", ""), "", &[], 2, "getting credentials: decoding stdout: ".to_owned()),
         (format!("token: {admin}"), "", &["--client-certificate", "/nonexistent.crt", "--client-key", "/nonexistent.key"], 2, "/nonexistent.crt".to_owned()),
         (format!("token: {admin}"), "", &["--certificate-authority", "/nonexistent.crt"], 2, "/nonexistent.crt".to_owned()),
@@ -346,13 +346,13 @@ fn tls_tokens_and_proxies() {
     for (arguments, words) in [
         (
             &["--certificate-authority", authority][..],
-            "Unable to connect to the server: tls: failed to verify certificate: x509: certificate signed by unknown authority",
+            "error[KYV504]: Unable to connect to the server: tls: failed to verify certificate: x509: certificate signed by unknown authority",
         ),
         (
             &["--token", "two\nlines"],
-            "Unable to connect to the server: net/http: invalid header field value for \"Authorization\"",
+            "error[KYV504]: Unable to connect to the server: net/http: invalid header field value for \"Authorization\"",
         ),
-        (&["--token", "expired"], "error: You must be logged in to the server (Unauthorized)"),
+        (&["--token", "expired"], "error[KYV502]: You must be logged in to the server (Unauthorized)"),
     ] {
         let refused = run(arguments);
         assert_eq!(
@@ -362,10 +362,10 @@ fn tls_tokens_and_proxies() {
         );
         let kubectl = server.kubectl_with(&[&["get", "cm"], arguments].concat(), "");
         let told = String::from_utf8_lossy(&kubectl.stderr);
-        assert!(told.trim().ends_with(words), "{told}");
+        assert!(told.trim().ends_with(&super::without_codes(words)), "{told}");
     }
     let refused = run(&["--tls-server-name", "foo"]);
-    let words = "Unable to connect to the server: tls: failed to verify certificate: certificate not valid for name \"foo\"";
+    let words = "error[KYV504]: Unable to connect to the server: tls: failed to verify certificate: certificate not valid for name \"foo\"";
     assert!(refused.code == Some(4) && refused.stderr.starts_with(words), "{refused:?}");
     assert_eq!(run(&["--tls-server-name", "kubernetes"]).code, Some(1));
     assert_eq!(run(&["--tls-server-name", "foo", "--insecure-skip-tls-verify"]).code, Some(1));
@@ -394,15 +394,16 @@ fn unreachable_servers_are_named() {
 
     let run = kyv(&kubeconfig, &["diff", "cm", "-p", &team]);
     assert_eq!((run.code, &*run.stdout), (Some(4), ""), "{run:?}");
-    let words =
-        "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?";
+    let words = "error[KYV504]: The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?";
     assert!(run.stderr.contains(words), "{run:?}");
     assert!(!run.stderr.contains("hidden-token"), "{run:?}");
 
     let run = kyv(&kubeconfig, &["diff", "cm", "-p", &team, "--context", "y"]);
     assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{run:?}");
     assert!(
-        run.stderr.contains("Error in configuration: context was not found for specified context: y"),
+        run.stderr.contains(
+            "error[KYV501]: Error in configuration: context was not found for specified context: y"
+        ),
         "{run:?}"
     );
 
@@ -483,7 +484,11 @@ fn client_certificates_authenticate() {
                 assert_eq!((run.code, changed_objects(&run.stdout).len()), (Some(1), 5), "{shown} {run:?}");
             } else {
                 assert_eq!(run.code, Some(4), "{shown} {run:?}");
-                assert_eq!(run.stderr.lines().next(), Some(&*words), "{shown} {run:?}");
+                assert_eq!(
+                    super::without_codes(&run.stderr).lines().next(),
+                    Some(&*words),
+                    "{shown} {run:?}"
+                );
                 assert_eq!(words.contains("User \"certified\" cannot list"), is_certified, "{words}");
             }
         }

@@ -169,7 +169,7 @@ fn global_context_entries_are_read_from_the_cluster() {
                     assert!(run.stderr.contains(words), "{name} {words} {run:?}");
                 }
             }
-            let announced = run.stderr.matches("note: KYV-D").count();
+            let announced = run.stderr.matches("note[KYV-D").count();
             assert_eq!(announced, usize::from(difference.is_some()), "{name} {run:?}");
             assert!(difference.is_none_or(|(number, _)| run.stderr.contains(number)), "{name} {run:?}");
         }
@@ -222,7 +222,7 @@ fn global_context_entries_are_read_from_the_cluster() {
     assert!(refused.code == Some(4) && refused.stderr.contains(words), "{refused:?}");
     assert!(
         refused.stderr.contains(
-            "error: the result is incomplete: not looked up: globalcontextentries.kyverno.io \"maps\"\n"
+            "error[KYV513]: the result is incomplete: not looked up: globalcontextentries.kyverno.io \"maps\"\n"
         ),
         "{refused:?}"
     );
@@ -235,7 +235,10 @@ fn global_context_entries_are_read_from_the_cluster() {
     let refused = kyv(server.kubeconfig_without_rights(), &["diff", "cm", "z", "-n", "back", "-p", &nodes]);
     let words = "nodes is forbidden: User \"nobody-special\" cannot list resource \"nodes\"";
     assert!(refused.code == Some(4) && refused.stderr.contains(words), "{refused:?}");
-    assert!(refused.stderr.contains("error: the result is incomplete: not looked up: "), "{refused:?}");
+    assert!(
+        refused.stderr.contains("error[KYV513]: the result is incomplete: not looked up: "),
+        "{refused:?}"
+    );
 
     for (verb, path) in logged_requests(&server) {
         assert!(matches!(&*verb, "get" | "list"), "{verb} {path}");
@@ -278,11 +281,11 @@ fn objects_hidden_by_kyverno_configuration_are_reported() {
 
     let run = kyv(admin, &diff);
     assert_eq!((run.code, changed_objects(&run.stdout).len()), (Some(1), 5), "{run:?}");
-    let words = "note: 1 object that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
+    let words = "note[KYV804]: 1 object that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
                  the cluster would leave them as they are, as --semantics kyverno shows: \
                  the resource filter [ConfigMap,web,a]\n";
     assert!(run.stderr.contains(words), "{run:?}");
-    assert!(run.stderr.contains("note: KYV-D57 "), "{run:?}");
+    assert!(run.stderr.contains("note[KYV-D57]: "), "{run:?}");
     assert!(!run.stderr.contains("not evaluated here"), "{run:?}");
     let kyverno = [&diff[..], &["--semantics", "kyverno"]].concat();
     let run = kyv(admin, &kyverno);
@@ -367,7 +370,7 @@ fn objects_hidden_by_kyverno_configuration_are_reported() {
     let run = kyv(admin, &kyverno);
     assert!(!changed_objects(&run.stdout).contains(&"ConfigMap/web/b"), "{run:?}");
     assert_eq!(changed_objects(&run.stdout).len(), 4, "{run:?}");
-    let words = "note: the configuration of the cluster's Kyverno (ConfigMap kyverno/own) also has matchConditions, not evaluated here: requests that they exclude meet no policy\n";
+    let words = "note[KYV521]: the configuration of the cluster's Kyverno (ConfigMap kyverno/own) also has matchConditions, not evaluated here: requests that they exclude meet no policy\n";
     assert!(run.stderr.contains(words), "{run:?}");
     for (verb, path) in logged_requests(&server) {
         assert!(matches!(&*verb, "get" | "list"), "{verb} {path}");
@@ -433,7 +436,7 @@ fn requests_excluded_from_webhooks_are_reported() {
         );
         let told = hidden.map(|part| {
             format!(
-                "note: 1 object that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
+                "note[KYV804]: 1 object that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
                  the cluster would leave them as they are, as --semantics kyverno shows: {part}\n"
             )
         });
@@ -450,7 +453,7 @@ fn requests_excluded_from_webhooks_are_reported() {
         // Nobody said who sends the requests.
         let run = kyv(server.kubeconfig(), &[&diff[..], &["--semantics", "kyverno"]].concat());
         let words = format!(
-            "note: the configuration of the cluster's Kyverno (ConfigMap kyverno/kyverno) excludes requests of some users from policies; pass --userinfo to apply it ({key})\n"
+            "note[KYV521]: the configuration of the cluster's Kyverno (ConfigMap kyverno/kyverno) excludes requests of some users from policies; pass --userinfo to apply it ({key})\n"
         );
         assert_eq!(run.stderr.contains(&words), key.starts_with("exclude"), "{text} {run:?}");
     }
@@ -588,7 +591,10 @@ fn global_entries_and_filters_match_real_kyverno() {
     let list: Value = serde_json::from_str(&run.stdout).expect("it prints JSON");
     let told: Vec<_> = list["items"].as_array().expect("a list").iter().map(written).collect();
     assert_eq!(done, told);
-    assert!(run.stderr.contains("note: 2 objects that rules act on are hidden from policies"), "{run:?}");
+    assert!(
+        run.stderr.contains("note[KYV804]: 2 objects that rules act on are hidden from policies"),
+        "{run:?}"
+    );
     assert!(!run.stderr.contains("key=absent"), "{run:?}");
 
     // Kyverno applies each configuration as predicted.

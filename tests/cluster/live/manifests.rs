@@ -51,7 +51,10 @@ fn manifests_are_evaluated_against_the_cluster() {
         &["diff", "-f", manifests, "--live", "-p", &policies.argument("team")],
     );
     assert_eq!(run.code, Some(4), "{run:?}");
-    assert!(run.stderr.contains("Error from server (Forbidden): configmaps \"a\" is forbidden"), "{run:?}");
+    assert!(
+        run.stderr.contains("error[KYV503]: Error from server (Forbidden): configmaps \"a\" is forbidden"),
+        "{run:?}"
+    );
 
     // A call that is refused is an error of its rule.
     let call = policies.write(
@@ -68,7 +71,7 @@ fn manifests_are_evaluated_against_the_cluster() {
     let mark = "# incomplete: not looked up: /api/v1/nodes\n";
     assert_eq!((run.code, &*run.stdout), (Some(4), mark), "{run:?}");
     assert!(
-        run.stderr.contains("error: the result is incomplete: not looked up: /api/v1/nodes\n"),
+        run.stderr.contains("error[KYV513]: the result is incomplete: not looked up: /api/v1/nodes\n"),
         "{run:?}"
     );
     let words = "failed to fetch data for APICall: failed to GET resource with raw url: /api/v1/nodes: nodes is forbidden: \
@@ -166,8 +169,7 @@ fn missing_namespaces_and_kinds_are_reported_once() {
     let write = |text: &str| fs::write(&manifests, text).expect("the folder takes files");
     write(STRANGERS);
     let notes = |run: &super::Run| -> Vec<String> {
-        let notes =
-            run.stderr.lines().filter(|line| line.starts_with("note: ") || line.starts_with("error: "));
+        let notes = run.stderr.lines().filter(|line| line.starts_with("note[") || line.starts_with("error["));
         notes.map(str::to_owned).collect()
     };
     let kind = "the cluster serves no Gadget (example.com/v1): such objects are evaluated as new ones, and of custom kinds \
@@ -178,7 +180,7 @@ fn missing_namespaces_and_kinds_are_reported_once() {
     let diff = ["diff", "-f", &manifests, "--live", "-p"];
     let run = kyv(admin, &[&diff[..], &[&team]].concat());
     assert_eq!(run.code, Some(1), "{run:?}");
-    assert_eq!(notes(&run), [format!("note: {kind}"), format!("note: {places}")], "{run:?}");
+    assert_eq!(notes(&run), [format!("note[KYV517]: {kind}"), format!("note[KYV517]: {places}")], "{run:?}");
     let asked_for =
         |path: &str| logged_requests(&server).into_iter().filter(|(_, asked)| asked == path).count();
     assert_eq!(asked_for("/api/v1/namespaces/nowhere"), 1);
@@ -187,11 +189,11 @@ fn missing_namespaces_and_kinds_are_reported_once() {
     // Missing labels are not looked up a second time.
     let run = kyv(admin, &[&diff[..], &[&front]].concat());
     assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), vec!["ConfigMap/web/a"]), "{run:?}");
-    assert_eq!(notes(&run), [format!("note: {kind}"), format!("note: {places}")], "{run:?}");
+    assert_eq!(notes(&run), [format!("note[KYV517]: {kind}"), format!("note[KYV517]: {places}")], "{run:?}");
 
     // Strictly speaking it was not compared with anything.
     let run = kyv(admin, &[&diff[..], &[&team, "--strict"]].concat());
-    let strict = [format!("error: {kind} (--strict)"), format!("error: {places} (--strict)")];
+    let strict = [format!("error[KYV517]: {kind} (--strict)"), format!("error[KYV517]: {places} (--strict)")];
     assert_eq!((run.code, notes(&run)), (Some(3), strict.to_vec()), "{run:?}");
 
     // What the API server says of both.

@@ -43,6 +43,20 @@ fn kyv(kubeconfig: &Path, arguments: &[&str]) -> Run {
     ended(output)
 }
 
+/// Messages without their codes, as kubectl prints them.
+fn without_codes(stderr: &str) -> String {
+    /// Sentences that kubectl prints without `error: `.
+    const ALONE: [&str; 3] = ["Error ", "Unable to connect", "The connection to"];
+    let lines = stderr.lines().map(|line| {
+        match line.strip_prefix("error[").and_then(|rest| rest.split_once("]: ")) {
+            Some((_, words)) if ALONE.iter().any(|start| words.starts_with(start)) => words.to_owned(),
+            Some((_, words)) => format!("error: {words}"),
+            None => line.to_owned(),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 fn ended(output: std::process::Output) -> Run {
     Run {
         code: output.status.code(),

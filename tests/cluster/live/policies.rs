@@ -38,7 +38,7 @@ fn cluster_policies_are_used() {
     let policies = Policies::new();
     let admin = server.kubeconfig();
     let run = kyv(admin, &["diff", "cm", "-n", "web", "--cluster-policies"]);
-    let words = "error: the server doesn't have a resource type \"clusterpolicies\"\n";
+    let words = "error[KYV506]: the server doesn't have a resource type \"clusterpolicies\"\n";
     assert_eq!((run.code, &*run.stderr, &*run.stdout), (Some(4), words, ""), "{run:?}");
 
     install(&server, &policies);
@@ -114,7 +114,7 @@ fn forbidden_policy_kinds_are_named_and_others_evaluated() {
     grant("of-namespaces", "namespacedmutatingpolicies.policies.kyverno.io", None);
     let forbidden = |resource: &str, place: &str| {
         format!(
-            "Error from server (Forbidden): {resource}.kyverno.io is forbidden: User \"nobody-special\" cannot list resource \
+            "error[KYV503]: Error from server (Forbidden): {resource}.kyverno.io is forbidden: User \"nobody-special\" cannot list resource \
              \"{resource}\" in API group \"kyverno.io\" {place}\n"
         )
     };
@@ -129,7 +129,7 @@ fn forbidden_policy_kinds_are_named_and_others_evaluated() {
     {
         assert!(run.stderr.contains(&forbidden(resource, place)), "{resource} {run:?}");
     }
-    assert!(run.stderr.contains(&format!("error: the result is incomplete: {gaps}\n")), "{run:?}");
+    assert!(run.stderr.contains(&format!("error[KYV513]: the result is incomplete: {gaps}\n")), "{run:?}");
     let report = kyv(nobody, &[&diff[..], &["-o", "json"]].concat());
     let report: Value = serde_json::from_str(&report.stdout).expect("it prints JSON");
     assert_eq!(report["incomplete"], gaps);

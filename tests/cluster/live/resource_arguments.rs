@@ -21,7 +21,7 @@ fn cluster_errors_match_kubectl() {
     let kubectl = server.kubectl_with(&["--kubeconfig", kubeconfig, "get", "configmaps", "-n", "web"], "");
     let words = String::from_utf8(kubectl.stderr).expect("kubectl says text");
     assert!(words.contains("(Forbidden)"), "{words}");
-    assert!(refused.stderr.contains(words.trim()), "{refused:?} does not say {words}");
+    assert!(super::without_codes(&refused.stderr).contains(words.trim()), "{refused:?} does not say {words}");
 
     // What is not there, beside what is.
     let admin = server.kubeconfig();
@@ -29,13 +29,13 @@ fn cluster_errors_match_kubectl() {
     assert_eq!((run.code, changed_objects(&run.stdout)), (Some(4), vec!["ConfigMap/web/a"]), "{run:?}");
     let kubectl = server.kubectl_with(&["get", "configmap", "nope", "-n", "web"], "");
     let words = String::from_utf8(kubectl.stderr).expect("kubectl says text");
-    assert!(run.stderr.contains(words.trim()), "{run:?} does not say {words}");
+    assert!(super::without_codes(&run.stderr).contains(words.trim()), "{run:?} does not say {words}");
 
     let run = kyv(admin, &["diff", "cm,widgets", "-n", "back", "-p", &team]);
     assert_eq!((run.code, changed_objects(&run.stdout)), (Some(4), vec!["ConfigMap/back/z"]), "{run:?}");
     let kubectl = server.kubectl_with(&["get", "widgets"], "");
     let words = String::from_utf8(kubectl.stderr).expect("kubectl says text");
-    assert!(run.stderr.contains(words.trim()), "{run:?} does not say {words}");
+    assert!(super::without_codes(&run.stderr).contains(words.trim()), "{run:?} does not say {words}");
     // kubectl has no way to say that a list lacks something, and prints none. Ours says it in every format.
     let kubectl = server.kubectl_with(&["get", "cm,widgets", "-n", "back"], "");
     assert!(!kubectl.status.success() && kubectl.stdout.is_empty(), "{kubectl:?}");
@@ -51,7 +51,10 @@ fn cluster_errors_match_kubectl() {
     let run = kyv(other, &["diff", "cm", "-n", "web", "-p", &policies.argument("front")]);
     let mark = "# incomplete: not looked up: namespaces \"web\"\n";
     assert_eq!((run.code, &*run.stdout), (Some(4), mark), "{run:?}");
-    assert!(run.stderr.contains("Error from server (Forbidden): namespaces \"web\" is forbidden"), "{run:?}");
+    assert!(
+        run.stderr.contains("error[KYV503]: Error from server (Forbidden): namespaces \"web\" is forbidden"),
+        "{run:?}"
+    );
     // A policy that does not ask for them needs no such right.
     let run = kyv(other, &["diff", "cm", "-n", "web", "-p", &team]);
     assert_eq!((run.code, changed_objects(&run.stdout).len()), (Some(1), 5), "{run:?}");
@@ -112,13 +115,17 @@ fn resource_arguments_match_kubectl() {
     for arguments in NAMED {
         let run = kyv(server.kubeconfig(), &[&["diff", "-p", &all], arguments].concat());
         let kubectl = server.kubectl_with(&[&["get"], arguments].concat(), "");
+        let stderr = super::without_codes(&run.stderr);
         let said: Vec<&str> =
-            run.stderr.lines().filter(|line| line.to_lowercase().starts_with("error")).collect();
+            stderr.lines().filter(|line| line.to_lowercase().starts_with("error")).collect();
         let said: Vec<&str> =
             said.into_iter().filter(|line| !line.contains("the result is incomplete")).collect();
         assert_eq!(said.join("\n"), words(&kubectl), "{arguments:?} {run:?}");
         assert!(matches!(run.code, Some(2 | 4)), "{arguments:?} {run:?}");
-        let gaps = run.stderr.lines().find_map(|line| line.strip_prefix("error: the result is incomplete: "));
+        let gaps = run
+            .stderr
+            .lines()
+            .find_map(|line| line.strip_prefix("error[KYV513]: the result is incomplete: "));
         let mark = gaps.map_or_else(String::new, |gaps| format!("# incomplete: {gaps}\n"));
         assert_eq!(run.stdout, mark, "{arguments:?}");
     }
@@ -178,10 +185,14 @@ fn resource_arguments_match_kubectl() {
 
     // A namespace that does not exist is reported, also for lists, where kubectl prints that nothing was found.
     for (arguments, code, words) in [
-        (&["-n", "nons"][..], 0, "note: the cluster has no namespace nons\n"),
-        (&["cm", "-n", "nons"], 0, "note: the cluster has no namespace nons\n"),
-        (&["cm", "-n", "nons", "--strict"], 3, "error: the cluster has no namespace nons (--strict)\n"),
-        (&["pods", "-n", "web"], 0, "note: no resources found in namespace web\n"),
+        (&["-n", "nons"][..], 0, "note[KYV517]: the cluster has no namespace nons\n"),
+        (&["cm", "-n", "nons"], 0, "note[KYV517]: the cluster has no namespace nons\n"),
+        (
+            &["cm", "-n", "nons", "--strict"],
+            3,
+            "error[KYV517]: the cluster has no namespace nons (--strict)\n",
+        ),
+        (&["pods", "-n", "web"], 0, "note[KYV516]: no resources found in namespace web\n"),
     ] {
         let run = kyv(server.kubeconfig(), &[&["diff", "-p", &all], arguments].concat());
         assert!(run.code == Some(code) && run.stderr.contains(words), "{arguments:?} {run:?}");

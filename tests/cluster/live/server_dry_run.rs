@@ -71,7 +71,8 @@ fn server_dry_run_shows_stored_objects_and_stores_nothing() {
         "{run:?}"
     );
     assert!(
-        run.stderr.contains(&format!("error: ConfigMap/back/z: the API server refuses it: {words}\n")),
+        run.stderr
+            .contains(&format!("error[KYV515]: ConfigMap/back/z: the API server refuses it: {words}\n")),
         "{run:?}"
     );
     let run = kyv(admin, &[&["diff", "-o", "summary"][..], &all].concat());

@@ -79,8 +79,12 @@ fn targets_are_read_and_their_access_is_reviewed() {
     // Without changes no access review is sent.
     let team = policies.argument("team");
     for (policy, object, words) in [
-        (&team, "a", "note: no rule has targets: nothing was asked about the rights of bob\n"),
-        (&login, "b", "note: no target came into question: nothing was asked about the rights of bob\n"),
+        (&team, "a", "note[KYV520]: no rule has targets: nothing was asked about the rights of bob\n"),
+        (
+            &login,
+            "b",
+            "note[KYV520]: no target came into question: nothing was asked about the rights of bob\n",
+        ),
     ] {
         let run = kyv(admin, &["diff", "cm", object, "-n", "web", "-p", policy, "--check-rights", "bob"]);
         assert!(run.stderr.contains(words), "{run:?}");
@@ -163,11 +167,12 @@ fn targets_are_read_and_their_access_is_reviewed() {
     let run = kyv(admin, &check);
     assert_eq!((run.code, &*run.stdout), (Some(3), ""), "{run:?}");
     assert!(run.stderr.contains(&refused("get")), "{run:?}");
-    assert!(!run.stderr.contains("note: Kyverno"), "{run:?}");
+    assert!(!run.stderr.contains("note[KYV806]: Kyverno"), "{run:?}");
     // A difference was reached: the version that runs here is on one side of it.
     server.kubectl_ok(&["apply", "-f", "-"], KYVERNO);
     let run = kyv(admin, &check);
-    let words = "note: Kyverno v1.19.1 runs in the namespace policy-engine of this cluster: for KYV-D";
+    let words =
+        "note[KYV806]: Kyverno v1.19.1 runs in the namespace policy-engine of this cluster: for KYV-D";
     assert!(run.stderr.contains(words), "{run:?}");
     assert!(
         run.stderr.contains("it does what `kyverno` stands for, as --semantics kyverno shows\n"),
@@ -193,7 +198,7 @@ fn targets_are_read_and_their_access_is_reviewed() {
     let run = kyv(admin, &own);
     assert_eq!((run.code, &*run.stdout), (Some(3), ""), "{run:?}");
     assert!(run.stderr.contains(&refused("update")), "{run:?}");
-    assert!(!run.stderr.contains("note: Kyverno"), "who may not see it hears nothing of it: {run:?}");
+    assert!(!run.stderr.contains("note[KYV806]: Kyverno"), "who may not see it hears nothing of it: {run:?}");
     server.kubectl_ok(&["create", "clusterrole", "do", "--verb=update", "--resource=deployments.apps"], "");
     server.kubectl_ok(&["create", "rolebinding", "do", "-n", "web", "--clusterrole=do", group], "");
     for arguments in [&check[..], &own] {

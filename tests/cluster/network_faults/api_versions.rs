@@ -44,7 +44,7 @@ fn unversioned_kinds_are_read_in_the_version_most_rules_name() {
     }
     let note = |read: &str, named: &str| {
         format!(
-            "note: scalers.autoscaling are read once, as autoscaling/{read}: autoscaling/{named}/Scaler in a rule sees none \
+            "note[KYV518]: scalers.autoscaling are read once, as autoscaling/{read}: autoscaling/{named}/Scaler in a rule sees none \
              of them, and Kyverno would, converted"
         )
     };
@@ -64,7 +64,7 @@ fn rules_for_another_version_are_reported() {
         folder.write("both.yaml", &policy("both", "[autoscaling/v1/Scaler, autoscaling/v2/Scaler]", ""));
     let manifest =
         folder.write("scaler.yaml", "apiVersion: autoscaling/v2\nkind: Scaler\nmetadata: {name: two}\n");
-    let note = "note: autoscaling/v1/Scaler in a rule sees none of the manifests of Scaler (autoscaling/v2), and Kyverno \
+    let note = "note[KYV518]: autoscaling/v1/Scaler in a rule sees none of the manifests of Scaler (autoscaling/v2), and Kyverno \
                 would, converted";
     let run = folder.run(&["diff", "-f", &manifest, "--live", "-p", &first]);
     assert!(run.code == Some(0) && run.messages().contains(&note), "{run:?}");

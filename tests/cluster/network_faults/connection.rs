@@ -52,7 +52,7 @@ fn connection_flags_and_kubeconfig_fields() {
     let told = |arguments: &[&str]| {
         let run = folder.diff(&[&["configmaps"], arguments].concat());
         assert_eq!(run.code, Some(4), "{run:?}");
-        run.messages()[0].trim_start_matches("Error from server (Forbidden): ").to_owned()
+        run.messages()[0].trim_start_matches("error[KYV503]: Error from server (Forbidden): ").to_owned()
     };
     assert_eq!(told(&[]), "Bearer hidden||||");
     assert_eq!(told(&["--token", "other"]), "Bearer other||||");
@@ -82,19 +82,25 @@ fn connection_flags_and_kubeconfig_fields() {
     assert_eq!(told(&["--kubeconfig", &config, "--token", "given"]), "Bearer given||||");
 
     for (arguments, words) in [
-        (&["--context", "y"][..], "Error in configuration: context was not found for specified context: y"),
-        (&["--cluster", "y"], "error: no server found for cluster \"y\""),
-        (&["--user", "y"], "error: auth info \"y\" does not exist"),
+        (
+            &["--context", "y"][..],
+            "error[KYV501]: Error in configuration: context was not found for specified context: y",
+        ),
+        (&["--cluster", "y"], "error[KYV501]: no server found for cluster \"y\""),
+        (&["--user", "y"], "error[KYV501]: auth info \"y\" does not exist"),
         (
             &["--as-group", "g"],
-            "error: requesting uid, groups or user-extra without impersonating a user (--as)",
+            "error[KYV004]: requesting uid, groups or user-extra without impersonating a user (--as)",
         ),
         (
             &["pod/a"],
-            "error: there is no need to specify a resource type as a separate argument when passing arguments in resource/name form (e.g. 'kubectl get resource/<resource_name>' instead of 'kubectl get resource resource/<resource_name>'",
+            "error[KYV004]: there is no need to specify a resource type as a separate argument when passing arguments in resource/name form (e.g. 'kubectl get resource/<resource_name>' instead of 'kubectl get resource resource/<resource_name>'",
         ),
-        (&["a", "-l", "x=y"], "error: name cannot be provided when a selector is specified"),
-        (&["a", "--field-selector", "x=y"], "error: name cannot be provided when a selector is specified"),
+        (&["a", "-l", "x=y"], "error[KYV004]: name cannot be provided when a selector is specified"),
+        (
+            &["a", "--field-selector", "x=y"],
+            "error[KYV004]: name cannot be provided when a selector is specified",
+        ),
     ] {
         let run = folder.diff(&[&["configmaps"], arguments].concat());
         assert_eq!((run.code, run.messages(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
@@ -110,7 +116,7 @@ fn no_request_without_a_kubeconfig() {
     let folder = Folder::new(&server);
     let mut command = folder.command(&["diff", "-p", "team.yaml", "configmaps"]);
     let run = ended(command.env_remove("KUBECONFIG").env("HOME", folder.0.path()).output().unwrap());
-    let words = "error: kubeconfig: there is none where KUBECONFIG or the home folder should have it";
+    let words = "error[KYV501]: kubeconfig: there is none where KUBECONFIG or the home folder should have it";
     assert_eq!((run.code, run.messages(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
     assert_eq!(server.requests(), [""; 0]);
 }

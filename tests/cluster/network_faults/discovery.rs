@@ -14,10 +14,10 @@ fn kinds_that_vanish_after_discovery() {
     });
     let run = Folder::new(&server).diff(&["widgets,pods"]);
     assert_eq!((run.code, run.changed()), (Some(4), vec!["Pod/web/one"]), "{run:?}");
-    let told = "Error from server (NotFound): Unable to list \"example.com/v1, Resource=widgets\": the server could not find the requested resource";
+    let told = "error[KYV503]: Error from server (NotFound): Unable to list \"example.com/v1, Resource=widgets\": the server could not find the requested resource";
     assert_eq!(
         run.messages(),
-        [told, "error: the result is incomplete: not read: widgets.example.com"],
+        [told, "error[KYV513]: the result is incomplete: not read: widgets.example.com"],
         "{run:?}"
     );
 }
@@ -29,20 +29,24 @@ fn unavailable_aggregated_apis_are_reported() {
         _ => good(request),
     });
     let folder = Folder::new(&server);
-    let down = "error: the kinds of example.com/v1 are not known: the server is currently unable to handle the request";
-    let rest = "error: the result is incomplete: not read: example.com/v1";
+    let down = "error[KYV507]: the kinds of example.com/v1 are not known: the server is currently unable to handle the request";
+    let rest = "error[KYV513]: the result is incomplete: not read: example.com/v1";
     let run = folder.diff(&["widgets,pods"]);
     assert_eq!((run.code, run.changed()), (Some(4), vec!["Pod/web/one"]), "{run:?}");
     assert_eq!(
         run.messages(),
-        [down, "error: the server doesn't have a resource type \"widgets\"", &format!("{rest}, widgets")],
+        [
+            down,
+            "error[KYV506]: the server doesn't have a resource type \"widgets\"",
+            &format!("{rest}, widgets")
+        ],
         "{run:?}"
     );
     // Nobody knows whether a manifest is stored.
     let widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: web}}\n";
     let widget = folder.write("widget.yaml", widget);
     let run = folder.diff(&["-f", &widget, "--live"]);
-    let missed = "error: the result is incomplete: not looked up: Widget (example.com/v1)";
+    let missed = "error[KYV513]: the result is incomplete: not looked up: Widget (example.com/v1)";
     assert_eq!((run.code, run.messages()), (Some(4), vec![down, missed]), "{run:?}");
     // A policy matches a kind that may be served.
     let run = folder.diff(&["-n", "web"]);
@@ -51,7 +55,7 @@ fn unavailable_aggregated_apis_are_reported() {
     let secrets = folder.write("secrets.yaml", &policy("team", "[Secret]", ""));
     let run = folder.run(&["diff", "-n", "web", "-p", &secrets]);
     assert_eq!((run.code, run.changed()), (Some(1), vec!["Secret/web/one"]), "{run:?}");
-    assert_eq!(run.messages(), [&*down.replace("error:", "note:")], "{run:?}");
+    assert_eq!(run.messages(), [&*down.replace("error[", "note[")], "{run:?}");
 }
 
 #[test]
@@ -94,7 +98,7 @@ fn legacy_discovery_of_older_servers() {
     let expected =
         [&ALL[..], &["Pod/web/one", "Secret/web/one", "Deployment/web/one", "Widget/web/one"]].concat();
     assert_eq!((run.code, run.changed()), (Some(1), expected), "{run:?}");
-    let down = "note: the kinds of gone.example.com/v1 are not known: the server is currently unable to handle the request";
+    let down = "note[KYV507]: the kinds of gone.example.com/v1 are not known: the server is currently unable to handle the request";
     assert_eq!(run.messages(), [down], "{run:?}");
 }
 
@@ -113,8 +117,8 @@ fn only_kinds_that_policies_match_are_listed() {
         .write("some.yaml", &policy("some", "[Pod, apps/v1/Deployment, Namespace, Job, Pod/status]", ""));
     let run = folder.run(&["diff", "-p", &some, "-n", "web"]);
     assert_eq!((run.code, run.changed()), (Some(1), vec!["Pod/web/one", "Deployment/web/one"]), "{run:?}");
-    let outside = "note: these belong to no namespace and are left out, -A reads them: namespaces";
-    let unserved = "note: rules name kinds that the cluster does not serve: Job";
+    let outside = "note[KYV808]: these belong to no namespace and are left out, -A reads them: namespaces";
+    let unserved = "note[KYV517]: rules name kinds that the cluster does not serve: Job";
     assert_eq!(run.messages(), [outside, unserved], "{run:?}");
     assert_eq!(listed(&server), ["/api/v1/namespaces/web/pods", "/apis/apps/v1/namespaces/web/deployments"]);
 
@@ -126,7 +130,7 @@ fn only_kinds_that_policies_match_are_listed() {
 
     // With --strict a kind that is not served is an error.
     let run = folder.run(&["diff", "-p", &some, "-A", "--strict"]);
-    let told = "error: rules name kinds that the cluster does not serve: Job (--strict)";
+    let told = "error[KYV517]: rules name kinds that the cluster does not serve: Job (--strict)";
     assert_eq!((run.code, run.messages()), (Some(3), vec![told]), "{run:?}");
 
     // A category is its kinds.
@@ -135,7 +139,7 @@ fn only_kinds_that_policies_match_are_listed() {
     let run = folder.run(&["diff", "-p", &some, "some", "a"]);
     assert_eq!(
         (run.code, run.messages()),
-        (Some(2), vec!["error: you must specify only one resource"]),
+        (Some(2), vec!["error[KYV004]: you must specify only one resource"]),
         "{run:?}"
     );
 
@@ -173,8 +177,8 @@ fn objects_are_read_once_for_all_versions() {
     let first = folder.write("first.yaml", &policy("first", "[autoscaling/v1/Scaler]", ""));
     let second = folder.write("second.yaml", &policy("second", "[autoscaling/v2/Scaler]", ""));
     let third = folder.write("third.yaml", &policy("third", "[autoscaling/*/Scaler]", ""));
-    let note = "note: scalers.autoscaling are read once, as autoscaling/v2: autoscaling/v1/Scaler in a rule sees none of them, and Kyverno would, converted";
-    let idle = "note: 1 rule selected no object: first/r";
+    let note = "note[KYV518]: scalers.autoscaling are read once, as autoscaling/v2: autoscaling/v1/Scaler in a rule sees none of them, and Kyverno would, converted";
+    let idle = "note[KYV233]: 1 rule selected no object: first/r";
     let run = folder.run(&["diff", "-p", &first, "-p", &second, "-n", "web"]);
     assert_eq!(
         (run.code, run.changed(), run.messages()),
@@ -216,7 +220,7 @@ fn unreadable_schemas_are_reported() {
     let folder = Folder::new(&server);
     let run = folder.diff(&["widgets"]);
     assert_eq!((run.code, run.changed()), (Some(1), vec!["Widget/web/one"]), "{run:?}");
-    let words = "note: the schema of widgets.example.com cannot be read, lists in it merge without keys: Error from server (Forbidden): no schemas for you";
+    let words = "note[KYV408]: the schema of widgets.example.com cannot be read, lists in it merge without keys: Error from server (Forbidden): no schemas for you";
     assert_eq!(run.messages(), [words], "{run:?}");
     // It is not needed without such an object.
     let run = folder.diff(&["configmaps", "--strict"]);

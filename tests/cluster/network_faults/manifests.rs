@@ -41,7 +41,7 @@ fn equal_lookups_are_sent_once_and_denials_are_rule_errors() {
     assert_eq!((run.code, run.changed()), (Some(4), vec![]), "{run:?}");
     let words = "failed to fetch data for APICall: failed to GET resource with raw url: /api/v1/nodes: nodes is forbidden: User \"x\" cannot list resource \"nodes\"";
     let is_grouped =
-        run.stderr.contains("error: nodes/r × 3, first: ") && run.stderr.matches(words).count() == 1;
+        run.stderr.contains("error[KYV309]: nodes/r × 3, first: ") && run.stderr.matches(words).count() == 1;
     assert!(is_grouped, "{run:?}");
     assert_eq!(server.requests().iter().filter(|path| path.ends_with("/nodes")).count(), 1);
 
@@ -80,9 +80,9 @@ fn a_silent_server_is_waited_for_once() {
     assert_eq!(
         run.messages(),
         [
-            "Unable to connect to the server: it did not respond several times in a row, and gets no more requests",
-            "Unable to connect to the server: no response within 1s (--request-timeout sets another limit)",
-            "error: the result is incomplete: not looked up: configmaps \"c0\" in web, configmaps \"c1\" in web, \
+            "error[KYV504]: Unable to connect to the server: it did not respond several times in a row, and gets no more requests",
+            "error[KYV504]: Unable to connect to the server: no response within 1s (--request-timeout sets another limit)",
+            "error[KYV513]: the result is incomplete: not looked up: configmaps \"c0\" in web, configmaps \"c1\" in web, \
              configmaps \"c10\" in web, configmaps \"c11\" in web, configmaps \"c12\" in web, \
              configmaps \"c13\" in web, configmaps \"c14\" in web, configmaps \"c15\" in web, \
              configmaps \"c16\" in web, configmaps \"c17\" in web and 50 more",
@@ -94,7 +94,7 @@ fn a_silent_server_is_waited_for_once() {
     let server = StubServer::start(|_| status(503, "ServiceUnavailable", "down"));
     folder.write("kubeconfig", &kubeconfig(&server.authority()));
     let run = folder.diff(&["-f", &manifests, "--live"]);
-    let words = "Error from server (ServiceUnavailable): down";
+    let words = "error[KYV503]: Error from server (ServiceUnavailable): down";
     assert_eq!((run.code, run.messages(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
 }
 
@@ -138,7 +138,7 @@ fn all_namespaces_is_refused_for_manifests() {
     let folder = Folder::new(&server);
     let manifest = folder.write("one.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
     let run = folder.diff(&["-f", &manifest, "-A"]);
-    let words = "error: -A selects live objects; a manifest names its namespace itself";
+    let words = "error[KYV004]: -A selects live objects; a manifest names its namespace itself";
     assert_eq!((run.code, run.messages(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
     assert_eq!(server.requests(), [""; 0]);
 }
@@ -155,14 +155,14 @@ fn kinds_defined_in_manifests_are_known() {
     let crd = folder.write("crd.yaml", definition);
     let unserved = |kinds: &str| {
         format!(
-            "note: the cluster serves no {kinds}: such objects are evaluated as new ones, and of custom kinds --crds alone tells how their lists merge"
+            "note[KYV517]: the cluster serves no {kinds}: such objects are evaluated as new ones, and of custom kinds --crds alone tells how their lists merge"
         )
     };
     let told = |arguments: &[&str]| -> Vec<String> {
         let run = folder.diff(&[&["-f", &both, "--live"], arguments].concat());
         run.messages().into_iter().filter(|line| line.contains("example.com/v1")).map(str::to_owned).collect()
     };
-    let defined = "note: the manifests define Gear (example.com/v1): where lists of such objects are to merge by their keys, --crds takes the definition, too";
+    let defined = "note[KYV408]: the manifests define Gear (example.com/v1): where lists of such objects are to merge by their keys, --crds takes the definition, too";
     let knobs = "CustomResourceDefinition (apiextensions.k8s.io/v1), Knob (example.com/v1)";
     assert_eq!(told(&[]), [&*unserved(knobs), defined]);
     assert_eq!(told(&["--crds", &crd]), [unserved(knobs)]);

@@ -34,9 +34,7 @@ impl Run {
 
     /// What is said besides the table of what was found.
     fn messages(&self) -> Vec<&str> {
-        let is_told = |line: &&str| {
-            ["error", "Error", "note", "The ", "Unable"].iter().any(|word| line.starts_with(word))
-        };
+        let is_told = |line: &&str| ["error[", "note[", "warning["].iter().any(|word| line.starts_with(word));
         self.stderr.lines().filter(is_told).collect()
     }
 }

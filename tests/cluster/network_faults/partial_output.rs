@@ -27,7 +27,7 @@ fn assert_incomplete(folder: &Folder, arguments: &[&str], gaps: &str, names: &se
     let run = |format| folder.run(&[&["diff"], arguments, &["-o", format]].concat());
     let json = run("json");
     assert_eq!(json.code, Some(4), "{json:?}");
-    let told = format!("error: the result is incomplete: {gaps}");
+    let told = format!("error[KYV513]: the result is incomplete: {gaps}");
     assert!(json.messages().contains(&&*told), "{json:?}");
     let value: serde_json::Value = serde_json::from_str(&json.stdout).expect("it is JSON");
     assert_eq!(value["incomplete"], gaps, "{json:?}");
@@ -188,7 +188,7 @@ fn every_gap_is_marked_in_every_format() {
     let server = StubServer::start(gone);
     let run =
         Folder::new(&server).diff(&["deployment", "a", "nope", "nope-either", "-n", "nons", "-o", "summary"]);
-    let told = "Error from server (NotFound): namespaces \"nons\" not found";
+    let told = "error[KYV512]: Error from server (NotFound): namespaces \"nons\" not found";
     assert_eq!(run.messages().first(), Some(&told), "{run:?}");
     assert!(run.stdout.contains("\n1 object, 1 would change, 2 objects not found\n"), "{run:?}");
 }

@@ -113,7 +113,7 @@ fn nothing_made_of_a_secret_is_recorded_and_the_replay_reports_the_rule() {
         let live = run(&["--record", "tape"]);
         assert_eq!((plain.code, &plain.stdout), (live.code, &live.stdout), "{what} {live:?}");
         for told in ["values of Secrets", "lookups by values of Secrets"] {
-            let told = format!("note: {told} are not recorded");
+            let told = format!("note[KYV521]: {told} are not recorded");
             assert_eq!(live.stderr.matches(&told).count(), 1, "{what} {live:?}");
         }
         let replayed = run(&["--replay", "tape", "--kubeconfig", "not-there"]);
@@ -304,7 +304,7 @@ fn a_replay_prints_secrets_without_their_values_and_says_so() {
     assert_eq!(folder.diff(&["secrets", "--record", "tape"]).code, Some(1));
     let run = folder.run(&["mutate", "-p", "team.yaml", "secrets", "--replay", "tape", "-o", "yaml"]);
     assert!(run.stdout.contains("token: <redacted>\n"), "{run:?}");
-    let told = "note: the values of 1 Secret are printed as the recording has them: redacted, not fit to be applied \
+    let told = "note[KYV807]: the values of 1 Secret are printed as the recording has them: redacted, not fit to be applied \
                 (--record with --show-secrets keeps the values)";
     assert!(run.messages().contains(&told), "{run:?}");
 }

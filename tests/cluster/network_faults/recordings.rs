@@ -22,9 +22,9 @@ fn with_a_secret() -> StubServer {
 }
 
 /// What is said of a recording without the values of Secrets, and of its replay.
-const RECORDED: &str = "note: values of Secrets are not recorded: a replay reports rules that need them as not replayable \
+const RECORDED: &str = "note[KYV521]: values of Secrets are not recorded: a replay reports rules that need them as not replayable \
                         (--show-secrets records them)\n";
-const REPLAYED: &str = "note: the recording has no values of Secrets: rules that need them are not replayable (--record \
+const REPLAYED: &str = "note[KYV521]: the recording has no values of Secrets: rules that need them are not replayable (--record \
                         with --show-secrets keeps the values)\n";
 
 const SECRETS: [&str; 4] = ["aHVudGVyMiE=", "hunter2!", "cGxhaW5seQ==", "plainly"];
@@ -127,12 +127,12 @@ fn interrupted_recordings_are_incomplete() {
         let run = ended(child.wait_with_output().unwrap());
         assert!(started.elapsed() < Duration::from_secs(5), "{run:?}");
         assert_eq!(run.code, Some(130), "{run:?}");
-        let told = "note: the recording is not complete: the run was interrupted\n";
+        let told = "note[KYV521]: the recording is not complete: the run was interrupted\n";
         assert!(run.stderr.contains(told), "{run:?}");
         let head = fs::read_to_string(folder.0.path().join("tape/recording.json")).unwrap();
         assert!(head.contains("\"complete\": false"), "{head}");
         let replayed = folder.run(&[&["diff", "-p", "team.yaml", "--replay", "tape"], objects].concat());
-        let told = "note: the recording is not complete: the run that made it was interrupted\n";
+        let told = "note[KYV521]: the recording is not complete: the run that made it was interrupted\n";
         assert!(replayed.code == Some(4) && replayed.stderr.contains(told), "{replayed:?}");
         assert!(replayed.stdout.contains("# incomplete: "), "{replayed:?}");
     }
@@ -150,9 +150,12 @@ fn requests_missing_in_a_recording_are_reported() {
     assert_eq!(folder.diff(&["configmaps", "--record", "tape"]).code, Some(1));
     let run = folder.diff(&["configmaps,secrets", "--replay", "tape"]);
     assert_eq!((run.code, run.changed()), (Some(4), ALL.to_vec()), "{run:?}");
-    let told =
-        "error: the recording has no response: list secrets, version v1, namespace web, limit 500, page 1";
-    assert_eq!(run.messages(), [told, "error: the result is incomplete: not read: secrets"], "{run:?}");
+    let told = "error[KYV509]: the recording has no response: list secrets, version v1, namespace web, limit 500, page 1";
+    assert_eq!(
+        run.messages(),
+        [told, "error[KYV513]: the result is incomplete: not read: secrets"],
+        "{run:?}"
+    );
 
     // A response that a policy needs.
     let call = folder.write(
@@ -167,15 +170,24 @@ fn requests_missing_in_a_recording_are_reported() {
     let run = folder.run(&["diff", "-p", &call, "configmaps", "--replay", "tape"]);
     let mark = "# incomplete: not looked up: /api/v1/nodes\n";
     assert_eq!((run.code, &*run.stdout), (Some(4), mark), "{run:?}");
-    assert!(run.stderr.contains("error: the recording has no response: ask /api/v1/nodes\n"), "{run:?}");
+    assert!(
+        run.stderr.contains("error[KYV509]: the recording has no response: ask /api/v1/nodes\n"),
+        "{run:?}"
+    );
 
     for (arguments, words) in [
-        (&["configmaps", "--replay", "."][..], "error: .: this directory is no recording\n"),
-        (&["configmaps", "--replay", "none"], "error: none: cannot be read: no such file or directory\n"),
-        (&["configmaps", "--record", "."], "error: .: the directory is not empty, and it is no recording\n"),
+        (&["configmaps", "--replay", "."][..], "error[KYV511]: .: this directory is no recording\n"),
+        (
+            &["configmaps", "--replay", "none"],
+            "error[KYV101]: none: cannot be read: no such file or directory\n",
+        ),
+        (
+            &["configmaps", "--record", "."],
+            "error[KYV511]: .: the directory is not empty, and it is no recording\n",
+        ),
         (
             &["-f", "team.yaml", "--replay", "tape"],
-            "error: a recording is named but no cluster is used: --live evaluates manifests with its data\n",
+            "error[KYV005]: a recording is named but no cluster is used: --live evaluates manifests with its data\n",
         ),
     ] {
         let run = folder.diff(arguments);
@@ -204,7 +216,7 @@ fn manifests_are_replayed_with_recorded_answers() {
 fn printed_secrets_are_noted() {
     let server = with_a_secret();
     let folder = Folder::new(&server);
-    let told = "note: the values of 1 Secret are printed as they are";
+    let told = "note[KYV807]: the values of 1 Secret are printed as they are";
     for (output, is_told) in
         [("yaml", true), ("json", true), ("patch", true), ("diff", false), ("name", false)]
     {

@@ -42,40 +42,52 @@ type Fault = (fn() -> StubResponse, &'static str, usize);
 #[test]
 fn permanent_failures_mark_the_output_incomplete() {
     let kinds: [Fault; 9] = [
-        (|| status(503, "ServiceUnavailable", "later"), "Error from server (ServiceUnavailable): later", 5),
+        (
+            || status(503, "ServiceUnavailable", "later"),
+            "error[KYV503]: Error from server (ServiceUnavailable): later",
+            5,
+        ),
         (
             || StubResponse::With(429, ("Retry-After", "3600".into()), String::new()),
-            "Error from server (TooManyRequests): the server has received too many requests and has asked us to try again later",
+            "error[KYV503]: Error from server (TooManyRequests): the server has received too many requests and has asked us to try again later",
             1,
         ),
-        (|| status(500, "InternalError", "boom"), "Error from server (InternalError): boom", 1),
-        (|| StubResponse::Drop, "Unable to connect to the server: unexpected EOF", 5),
-        (|| StubResponse::Cut("{".into()), "Unable to connect to the server: unexpected EOF", 5),
+        (
+            || status(500, "InternalError", "boom"),
+            "error[KYV503]: Error from server (InternalError): boom",
+            1,
+        ),
+        (|| StubResponse::Drop, "error[KYV504]: Unable to connect to the server: unexpected EOF", 5),
+        (
+            || StubResponse::Cut("{".into()),
+            "error[KYV504]: Unable to connect to the server: unexpected EOF",
+            5,
+        ),
         (
             || StubResponse::Hang,
-            "Unable to connect to the server: no response within 1s (--request-timeout sets another limit)",
+            "error[KYV504]: Unable to connect to the server: no response within 1s (--request-timeout sets another limit)",
             1,
         ),
         (
             || StubResponse::Body(200, page(&["c"], "2")),
-            "error: the server's response for configmaps cannot be read: it names the same page again and again",
+            "error[KYV505]: the server's response for configmaps cannot be read: it names the same page again and again",
             1,
         ),
         (
             || status(410, "Expired", "The provided continue parameter is too old"),
-            "Error from server (Expired): The provided continue parameter is too old",
+            "error[KYV503]: Error from server (Expired): The provided continue parameter is too old",
             1,
         ),
         (
             || status(401, "Unauthorized", "Unauthorized"),
-            "error: You must be logged in to the server (Unauthorized)",
+            "error[KYV502]: You must be logged in to the server (Unauthorized)",
             1,
         ),
     ];
     for (answer, words, asked) in kinds {
         let server = second_page(100, answer);
         let run = Folder::new(&server).diff(&["configmaps", "--request-timeout=1s"]);
-        let rest = "error: the result is incomplete: read in part: configmaps";
+        let rest = "error[KYV513]: the result is incomplete: read in part: configmaps";
         assert_eq!((run.code, run.messages()), (Some(4), vec![words, rest]), "{run:?}");
         assert_eq!(run.changed(), ALL[..2], "{run:?}");
         let second = server.requests().into_iter().filter(|path| path.contains("continue=2")).count();
@@ -89,8 +101,11 @@ fn invalid_json_pages_are_reported() {
     let run = Folder::new(&server).diff(&["configmaps"]);
     assert_eq!((run.code, run.changed()), (Some(4), ALL[..2].to_vec()), "{run:?}");
     let [fault, rest] = run.messages()[..] else { panic!("{run:?}") };
-    assert!(fault.starts_with("error: the server's response for configmaps cannot be read: "), "{fault}");
-    assert_eq!(rest, "error: the result is incomplete: read in part: configmaps");
+    assert!(
+        fault.starts_with("error[KYV505]: the server's response for configmaps cannot be read: "),
+        "{fault}"
+    );
+    assert_eq!(rest, "error[KYV513]: the result is incomplete: read in part: configmaps");
     assert!(!run.stderr.contains("Bad Gateway"), "{run:?}");
 }
 
@@ -106,10 +121,10 @@ fn no_requests_after_the_server_goes_down() {
     let folder = Folder::new(&server);
     let run = folder.diff(&["configmaps,secrets,pods"]);
     let refused = format!(
-        "The connection to the server {} was refused - did you specify the right host or port?",
+        "error[KYV504]: The connection to the server {} was refused - did you specify the right host or port?",
         server.authority()
     );
-    let rest = "error: the result is incomplete: not read: secrets, pods; read in part: configmaps";
+    let rest = "error[KYV513]: the result is incomplete: not read: secrets, pods; read in part: configmaps";
     assert_eq!((run.code, run.messages()), (Some(4), vec![&*refused, rest]), "{run:?}");
     assert_eq!(run.changed(), ALL[..2], "{run:?}");
 
@@ -135,7 +150,10 @@ fn expired_continue_tokens_are_replaced_with_a_note() {
     let folder = Folder::new(&server);
     let run = folder.diff(&["configmaps"]);
     assert_eq!((run.code, run.changed()), (Some(1), ALL.to_vec()), "{run:?}");
-    assert!(run.messages()[0].starts_with("note: configmaps: the list expired while it was read"), "{run:?}");
+    assert!(
+        run.messages()[0].starts_with("note[KYV519]: configmaps: the list expired while it was read"),
+        "{run:?}"
+    );
     assert_eq!(folder.diff(&["configmaps", "--strict"]).code, Some(3));
 }
 
@@ -148,8 +166,12 @@ fn forbidden_kinds_are_named_beside_readable_ones() {
     let run = Folder::new(&server).diff(&["configmaps,pods,secrets,deployments,widgets"]);
     let expected = [&ALL[..], &["Pod/web/one", "Deployment/web/one", "Widget/web/one"]].concat();
     assert_eq!((run.code, run.changed()), (Some(4), expected), "{run:?}");
-    let told = format!("Error from server (Forbidden): {words}");
-    assert_eq!(run.messages(), [&*told, "error: the result is incomplete: not read: secrets"], "{run:?}");
+    let told = format!("error[KYV503]: Error from server (Forbidden): {words}");
+    assert_eq!(
+        run.messages(),
+        [&*told, "error[KYV513]: the result is incomplete: not read: secrets"],
+        "{run:?}"
+    );
 }
 
 #[test]
@@ -157,13 +179,12 @@ fn timeouts_are_reported_with_the_limit() {
     let server = StubServer::start(|_| StubResponse::Hang);
     let folder = Folder::new(&server);
     let run = folder.diff(&["configmaps", "--request-timeout=1s"]);
-    let words =
-        "Unable to connect to the server: no response within 1s (--request-timeout sets another limit)";
+    let words = "error[KYV504]: Unable to connect to the server: no response within 1s (--request-timeout sets another limit)";
     assert_eq!((run.code, run.messages(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
     // It takes the connection and does not begin to speak TLS.
     let address = format!("https://{}", server.authority());
     let run = folder.diff(&["configmaps", "--request-timeout=1s", "--server", &address]);
-    let words = "Unable to connect to the server: no connection within 1s";
+    let words = "error[KYV504]: Unable to connect to the server: no connection within 1s";
     assert_eq!((run.code, run.messages(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
 }
 
@@ -185,8 +206,8 @@ fn interrupted_runs_print_partial_output() {
     let run = ended(child.wait_with_output().unwrap());
     assert!(started.elapsed() < Duration::from_secs(10));
     assert_eq!((run.code, run.changed()), (Some(130), ALL[..2].to_vec()), "{run:?}");
-    let rest = "error: the result is incomplete: not read: secrets; read in part: configmaps";
-    assert_eq!(run.messages(), ["error: interrupted", rest], "{run:?}");
+    let rest = "error[KYV513]: the result is incomplete: not read: secrets; read in part: configmaps";
+    assert_eq!(run.messages(), ["error[KYV011]: interrupted", rest], "{run:?}");
 
     // With manifests there is nothing to tell yet.
     let server = StubServer::start(|request| {
@@ -240,6 +261,7 @@ fn dry_run_webhook_failures_are_reported() {
         assert!(run.stdout.lines().all(|line| line.starts_with(['-', '+', ' ', '@', '#'])), "{run:?}");
     }
     let run = Folder::new(&StubServer::start(good)).diff(&["-f", "team.yaml", "--server-dry-run"]);
-    let words = "error: --server-dry-run needs a cluster: manifests are evaluated in it with --live\n";
+    let words =
+        "error[KYV007]: --server-dry-run needs a cluster: manifests are evaluated in it with --live\n";
     assert_eq!((run.code, &*run.stderr, &*run.stdout), (Some(2), words, ""), "{run:?}");
 }

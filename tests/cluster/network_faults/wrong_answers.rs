@@ -35,9 +35,10 @@ fn without_schemas(answer: impl Fn() -> StubResponse + Send + Sync + 'static) ->
     })
 }
 
-const FORBIDDEN: &str = "error: the schema of widgets.example.com cannot be read, and rules replace lists of 1 object that it \
+const FORBIDDEN: &str = "error[KYV408]: the schema of widgets.example.com cannot be read, and rules replace lists of 1 object that it \
                          may merge by keys (pass it with --crds): Error from server (Forbidden): no schemas for you";
-const INCOMPLETE: &str = "error: the result is incomplete: not looked up: schema of widgets.example.com";
+const INCOMPLETE: &str =
+    "error[KYV513]: the result is incomplete: not looked up: schema of widgets.example.com";
 
 #[test]
 fn output_that_needs_an_unknown_schema_is_incomplete() {
@@ -89,7 +90,7 @@ fn output_that_needs_an_unknown_schema_is_incomplete() {
     // With `--crds` the schema of the server is not needed.
     let run = folder.run(&["diff", "widgets", "-p", &parts, "--crds", &definition]);
     assert!(
-        run.code == Some(1) && run.messages().iter().all(|said| said.starts_with("note: KYV-D36 ")),
+        run.code == Some(1) && run.messages().iter().all(|said| said.starts_with("note[KYV-D36]: ")),
         "{run:?}"
     );
     assert!(run.stdout.contains("+    z: 3\n") && run.stdout.contains("+    x: 1\n"), "{run:?}");
@@ -106,7 +107,8 @@ fn no_file_is_written_after_a_partial_answer() {
     let file = folder.write("widget.yaml", WIDGET);
     let edit = ["mutate", "-i", "--live", "-f", &file, "-p", &parts];
     let run = folder.run(&edit);
-    let nothing = "error: nothing was written because of these errors; --keep-going would write 1 file";
+    let nothing =
+        "error[KYV009]: nothing was written because of these errors; --keep-going would write 1 file";
     assert_eq!((run.code, run.messages()), (Some(4), vec![FORBIDDEN, INCOMPLETE, nothing]), "{run:?}");
     assert_eq!(fs::read_to_string(&file).expect("it can be read"), WIDGET);
     let run = folder.run(&[&edit[..], &["--keep-going"]].concat());
@@ -185,8 +187,8 @@ fn unexpected_json_is_an_error() {
             if is_read(request) { StubResponse::Body(200, body.clone()) } else { good(request) }
         });
         let run = Folder::new(&server).diff(&["configmaps", "-q"]);
-        let words = format!("error: the server's response for configmaps cannot be read: {fault}");
-        let gap = format!("error: the result is incomplete: {gap}");
+        let words = format!("error[KYV505]: the server's response for configmaps cannot be read: {fault}");
+        let gap = format!("error[KYV513]: the result is incomplete: {gap}");
         assert_eq!((run.code, run.messages()), (Some(4), vec![&*words, &*gap]), "{run:?}");
     }
 
@@ -199,9 +201,8 @@ fn unexpected_json_is_an_error() {
     let labels = policy("labels", "[Pod], namespaceSelector: {matchLabels: {tier: front}}", "");
     let labels = folder.write("labels.yaml", &labels);
     let run = folder.run(&["diff", "pods", "-p", &labels, "-q"]);
-    let words =
-        r#"error: the server's response for namespaces "web" cannot be read: it is not the requested object"#;
-    let gap = r#"error: the result is incomplete: not looked up: namespaces "web""#;
+    let words = r#"error[KYV505]: the server's response for namespaces "web" cannot be read: it is not the requested object"#;
+    let gap = r#"error[KYV513]: the result is incomplete: not looked up: namespaces "web""#;
     assert_eq!((run.code, run.messages()), (Some(4), vec![words, gap]), "{run:?}");
 }
 
@@ -245,9 +246,9 @@ fn failed_dry_runs_are_not_reported_as_denied() {
         (
             500,
             "InternalError",
-            "error: and 3 more of which the API server does not say whether it takes them",
+            "error[KYV514]: and 3 more of which the API server does not say whether it takes them",
         ),
-        (422, "Invalid", "error: and 3 more that the API server refuses"),
+        (422, "Invalid", "error[KYV514]: and 3 more that the API server refuses"),
     ] {
         let names = names.clone();
         let server = StubServer::start(move |request| match &*request.path {
@@ -271,7 +272,7 @@ fn unreadable_kubeconfig_files_are_named() {
     let run = folder.command(&["diff", "-p", "team.yaml", "pods"]).env("KUBECONFIG", list).output();
     let run = ended(run.expect("the program starts"));
     assert!(
-        run.code == Some(2) && run.stderr.starts_with(&format!("error: kubeconfig: {broken} ")),
+        run.code == Some(2) && run.stderr.starts_with(&format!("error[KYV501]: kubeconfig: {broken} ")),
         "{run:?}"
     );
 }

@@ -117,7 +117,7 @@ impl Surroundings {
         let unstable: BTreeSet<&str> = messages
             .lines()
             .filter(|line| line.contains("a second run would"))
-            .filter_map(|line| Some(line.strip_prefix("note: ")?.split_once(": ")?.0))
+            .filter_map(|line| Some(line.strip_prefix("note[KYV802]: ")?.split_once(": ")?.0))
             .collect();
         let is_named = |entry: &Value| entry["origin"].as_str().is_some_and(|at| unstable.contains(at));
         let has = |entry: &Value, list: &str| !entry[list].as_array().is_none_or(Vec::is_empty);

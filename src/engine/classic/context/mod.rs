@@ -448,7 +448,7 @@ impl<'a> Context<'a> {
         if self.images.is_none() {
             self.taint.note_read(&self.image_source);
             let images = images::images(&self.image_source)
-                .map_err(|error| QueryError::Load(LoadError::Failed(error.to_string())))?;
+                .map_err(|error| QueryError::Load(LoadError::from(error.to_string())))?;
             if let Some(images) = images.as_ref().filter(|_| self.taint.is_tainted(&self.image_source)) {
                 self.taint.note_derived(images, &[&self.image_source]);
             }

@@ -1,5 +1,6 @@
 //! Errors of mutate-existing rules, in the words of a cluster.
 
+use crate::diagnostics::Code;
 use crate::engine::TargetRefusal;
 use crate::policy::{Rule, TargetSelector};
 use crate::report::RuleError;
@@ -27,14 +28,17 @@ pub(super) fn failing(error: RuleError, message: &str) -> RuleError {
 }
 
 pub(super) fn refused(refusal: TargetRefusal) -> RuleError {
-    RuleError::new(refusal.message).with_hint(refusal.hint)
+    RuleError::new(Code::TargetRefused, refusal.message).with_hint(refusal.hint)
 }
 
 pub(super) fn not_found(selector: &TargetSelector) -> RuleError {
     if selector.kind.kind.is_empty() {
-        return RuleError::new("the target has no `kind`: no object is found without");
+        return RuleError::new(Code::InvalidTarget, "the target has no `kind`: no object is found without");
     }
-    RuleError::new(not_found_message(&selector.kind.group, &selector.kind.kind, &selector.name))
+    RuleError::new(
+        Code::TargetNotFound,
+        not_found_message(&selector.kind.group, &selector.kind.kind, &selector.name),
+    )
 }
 
 /// The API server's message for the update of an object that does not exist.
@@ -56,7 +60,7 @@ fn not_found_message(group: &str, kind: &str, name: &str) -> String {
 pub(super) fn no_subresource(selector: &TargetSelector) -> RuleError {
     let message =
         format!("there is no data for the subresource `{}` of the target", selector.kind.subresource);
-    RuleError::new(message).with_hint(
+    RuleError::new(Code::NoData, message).with_hint(
         "pass it as an object, and its kind under `subresources` of a document of kind Values (`--values FILE`)",
     )
 }

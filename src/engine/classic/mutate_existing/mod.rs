@@ -2,6 +2,7 @@
 
 mod errors;
 
+use crate::diagnostics::{Code, Coded as _};
 use crate::engine::evaluation::Evaluation;
 use crate::engine::targets::{TargetId, Targets};
 use crate::engine::{LookupError, TargetAccess};
@@ -183,7 +184,10 @@ impl Trigger<'_> {
                     RuleRun { outcome: Outcome::Patched { after, .. }, .. } if is_kyverno => {
                         current = after;
                         context.set_object(&current);
-                        run.fail(rule, with_failed_request(RuleError::new("empty resource to patch")));
+                        run.fail(
+                            rule,
+                            with_failed_request(RuleError::new(Code::NoResult, "empty resource to patch")),
+                        );
                         if self.policy.applies_one() {
                             break;
                         }
@@ -318,7 +322,7 @@ impl TargetsRun<'_> {
         if self.keeps_changes && !targets.add_uses(ids().count(), maximum) {
             let message = format!("too many targets in this run (limit targets={maximum})");
             let hint = Some(context.settings().input_names.limit_hint("targets"));
-            let error = RuleError { message, hint };
+            let error = RuleError { code: Code::EvaluationLimit, message, hint };
             return run.fail(self.rule, with_rule_error(error, self.rule));
         }
         let trace = context.take_trace();
@@ -343,14 +347,15 @@ impl TargetsRun<'_> {
         let Evaluation { engine, world, taint, .. } = *self.trigger.evaluation;
         let settings = context.substitution(Inline::Path);
         let fields = target.selector.substitute(context, settings).map_err(|error| RuleError {
+            code: error.code(),
             message: format!("failed to substitute variables in target[{index}]: {error}"),
             hint: hint(&error, context),
         })?;
         let selector = TargetSelector::read(&fields.value, self.trigger.policy.meta.namespace.as_ref())
-            .map_err(|reason| RuleError::new(format!("target[{index}]: {reason}")))?;
+            .map_err(|reason| RuleError::new(Code::InvalidTarget, format!("target[{index}]: {reason}")))?;
         let has_version = fields.value.get("apiVersion").is_some_and(|version| version.as_str() != Some(""));
         if !has_version && !context.tracker().documented(Divergence::TargetWithoutVersion) {
-            return Err(RuleError::new("not found"));
+            return Err(RuleError::new(Code::InvalidTarget, "not found"));
         }
         if let Some(refusal) = world.refusal(&TargetAccess::Find(&selector)) {
             return Err(refused(refusal));
@@ -376,7 +381,7 @@ impl TargetsRun<'_> {
                 not_found(&selector)
                     .with_hint("pass objects that are no input themselves with `--targets FILE`")
             }),
-            Err(error) => Err(RuleError::new(error.to_string())),
+            Err(error) => Err(RuleError::new(Code::TargetNotFound, error.to_string())),
         }
     }
 
@@ -440,7 +445,7 @@ impl TargetsRun<'_> {
     ) -> Result<Outcome, RuleError> {
         if !is_same_object {
             let message = "the patch changes what the object is called, which an update cannot";
-            return Err(errors::failing(RuleError::new(message), &no_object(&after)));
+            return Err(errors::failing(RuleError::new(Code::InvalidTarget, message), &no_object(&after)));
         }
         if let Some(refusal) = self.trigger.evaluation.world.refusal(&TargetAccess::Update(selector, &before))
         {

@@ -1,5 +1,6 @@
 //! The legacy syntax: `overlay` and `patches`.
 
+use crate::diagnostics::Code;
 use crate::engine::classic::context::Context;
 use crate::engine::classic::hints::unresolved;
 use crate::patch::{LegacyBehavior, LegacyOverlay, LegacyPatches, MergeContext, Merged, PatchError};
@@ -21,7 +22,9 @@ pub(super) fn run(
     merge_context: &MergeContext<'_>,
 ) -> Result<Patched, RuleError> {
     match legacy {
-        LegacyMutation::Refused => Err(RuleError::new("a cluster refuses the legacy syntax")),
+        LegacyMutation::Refused => {
+            Err(RuleError::new(Code::RefusedByCluster, "a cluster refuses the legacy syntax"))
+        }
         LegacyMutation::Own { behavior, overlay, patches } => {
             let mut after = object.clone();
             if let Some(part) = overlay {

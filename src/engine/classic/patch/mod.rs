@@ -5,9 +5,10 @@ mod legacy;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use crate::diagnostics::{Code, Coded};
 use crate::patch::{
     FailedCondition, InlineError, InlineResolver, JsonPatch, JsonPatchTemplate, MergeContext, Merged,
-    OperationKind, Overlay,
+    OperationKind, Overlay, PatchError,
 };
 use crate::policy::{Patch, labels_as_texts};
 use crate::report::{Outcome, RuleError, SkipReason};
@@ -69,7 +70,10 @@ pub(super) fn patch(
         return Ok(Outcome::NoChange);
     }
     if after.get("kind").and_then(Value::as_str).is_none_or(str::is_empty) {
-        return Err(RuleError::new("failed to unmarshal patched resource: Object 'Kind' is missing"));
+        return Err(RuleError::new(
+            Code::NoResult,
+            "failed to unmarshal patched resource: Object 'Kind' is missing",
+        ));
     }
     Ok(Outcome::Patched { before: object.clone(), after })
 }
@@ -97,8 +101,8 @@ pub(super) fn not_met(failed: FailedCondition) -> SkipReason {
     SkipReason::Anchor { overlay: failed.overlay, at: failed.at, reason: failed.reason }
 }
 
-pub(super) fn failed_patch(error: &dyn std::fmt::Display) -> RuleError {
-    RuleError::new(format!("failed to patch resource: {error}"))
+pub(super) fn failed_patch(error: &PatchError) -> RuleError {
+    RuleError::new(error.code(), format!("failed to patch resource: {error}"))
 }
 
 /// Applies an overlay with variables.
@@ -151,7 +155,7 @@ fn apply_substitute_overlay(
     let replaced = template.substitute(context, settings);
     let Substituted { value, inline } = replaced.map_err(|error| unresolved(&error, context))?;
     if value.is_null() {
-        return Err(RuleError::new("empty mutate rule"));
+        return Err(RuleError::new(Code::NoResult, "empty mutate rule"));
     }
     let mut value = value;
     labels_as_texts(&mut value, tracker);
@@ -188,13 +192,16 @@ impl InlineResolver for InlineLeaves<'_, '_> {
                 None => String::new(),
             };
             let message = format!("`{{{{@}}}}` has no value at `{at}`: Unknown key \"{key}\" in path");
-            return Some(Err(InlineError(message)));
+            return Some(Err(InlineError { code: Code::KeyNotFound, message }));
         };
         let mut context = self.context.borrow_mut();
         let settings = Substitution { tracker: self.tracker, ..context.substitution(Inline::Deferred) };
         let scope: &mut dyn Scope = &mut **context;
         let resolved = leaf.resolve(base, scope, settings);
-        Some(resolved.map_err(|error| InlineError(format!("variable substitution failed: {error}"))))
+        Some(resolved.map_err(|error| InlineError {
+            code: error.code(),
+            message: format!("variable substitution failed: {error}"),
+        }))
     }
 }
 
@@ -219,12 +226,15 @@ fn substitute_patch(
     let parsed = match &value {
         Value::String(text) => filled().unwrap_or_else(|| JsonPatch::parse_as(text, context.tracker())),
         Value::Array(_) if template.source().as_array().is_some() => JsonPatch::from_value(&value),
-        Value::Null => return Err(RuleError::new("empty mutate rule")),
+        Value::Null => return Err(RuleError::new(Code::NoResult, "empty mutate rule")),
         other => {
             let found = other.type_name();
-            return Err(RuleError::new(format!(
-                "variable substitution failed: expected a string at path /mutate/patchesJson6902, found {found}"
-            )));
+            return Err(RuleError::new(
+                Code::PatchSyntax,
+                format!(
+                    "variable substitution failed: expected a string at path /mutate/patchesJson6902, found {found}"
+                ),
+            ));
         }
     };
     parsed.map(|patch| (patch, is_secret)).map_err(|error| failed_patch(&error))

@@ -2,6 +2,7 @@
 
 mod properties;
 
+use crate::diagnostics::Code;
 use crate::patch::{
     FailedCondition, InlineError, InlineResolver, Limit, MergeContext, Merged, Overlay, PatchError, Schemas,
 };
@@ -294,7 +295,10 @@ impl InlineResolver for InPlace {
             return None;
         }
         let text = |value: &Value| Value::from(format!("reg/{}", value.as_str().unwrap_or_default()));
-        Some(base.map(text).ok_or_else(|| InlineError(format!("nothing there for {at}"))))
+        Some(base.map(text).ok_or_else(|| InlineError {
+            code: Code::KeyNotFound,
+            message: format!("nothing there for {at}"),
+        }))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::written::{WrittenRule, filters, kinds, targets};
+use crate::diagnostics::Code;
 use crate::policy::fields::{filled, given, is_blank, list, string};
 use crate::policy::{KindSelector, Note};
 use crate::semantics::{Divergence, DivergenceTracker};
@@ -66,15 +67,18 @@ pub(super) fn generate(policy: &Value, rules: &[WrittenRule]) -> Autogen {
         let is_deprived = pod_rules().any(|(_, rule)| is_deprived(rule));
         if is_deprived || (annotation.is_some() && pod_rules().next().is_some()) {
             let text = format!("no rule is generated for pod controllers, because this one {reason}");
-            autogen.notes.push(Note::of_rule(rule, text));
+            autogen.notes.push(Note::of_rule(Code::AutogenSkipped, rule, text));
         }
         return autogen;
     }
     if pod_rules().next().is_some() {
         autogen.notes.extend(requested.ignored.iter().map(|name| {
-            Note::new(format!(
-                "the annotation `{ANNOTATION}` names `{name}`, which is ignored beside known controllers"
-            ))
+            Note::new(
+                Code::IgnoredField,
+                format!(
+                    "the annotation `{ANNOTATION}` names `{name}`, which is ignored beside known controllers"
+                ),
+            )
         }));
     }
     // Kyverno's webhook is for the controllers only if a rule of the policy patches what is admitted.

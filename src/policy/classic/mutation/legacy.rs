@@ -1,5 +1,6 @@
 //! The legacy syntax: `overlay` and `patches`, the fields of Kyverno before 1.2.
 
+use crate::diagnostics::Code;
 use crate::patch::{JsonPatch, LegacyBehavior, LegacyOverlay, LegacyPatches, PatchError};
 use crate::pattern::nearest;
 use crate::semantics::{LegacyMode, Semantics};
@@ -55,7 +56,7 @@ impl Reader<'_> {
             ),
         ];
         for (_, text) in spellings.iter().filter(|(field, _)| field.is_some()) {
-            self.note(*text);
+            self.note(Code::IgnoredField, *text);
         }
         let behavior = match (self.legacy, self.tracker.semantics()) {
             (LegacyMode::Documented, Semantics::Kyverno) => return Patch::Legacy(LegacyMutation::Refused),
@@ -92,7 +93,7 @@ impl Reader<'_> {
                 Err(error) => self.legacy_error(&error, below),
             }
         } else if overlay.as_str().is_none() {
-            self.error(below, format!("expected an object, found {}", found(overlay)));
+            self.error(Code::LegacySyntax, below, format!("expected an object, found {}", found(overlay)));
         }
         LegacyPart { template, prepared }
     }
@@ -100,7 +101,7 @@ impl Reader<'_> {
     fn note_empty_lists(&mut self, overlay: &LegacyOverlay) {
         for at in overlay.empty_lists() {
             let text = format!("the empty list at `{at}` of the overlay changes no list of the object");
-            self.note(text);
+            self.note(Code::IgnoredField, text);
         }
     }
 
@@ -114,7 +115,7 @@ impl Reader<'_> {
             PatchError::NullInOverlay { at } => (at.clone(), None),
             _ => (Pointer::ROOT, None),
         };
-        let error = PolicyError::new(self.at.join(&below.join(&at)), error.to_string());
+        let error = PolicyError::new(Code::LegacySyntax, self.at.join(&below.join(&at)), error.to_string());
         self.findings.errors.push(error.suggesting(suggestion.as_deref()));
     }
 
@@ -126,7 +127,11 @@ impl Reader<'_> {
     ) -> LegacyPart<LegacyPatches> {
         let template = self.template(below);
         let Some(operations) = patches.as_array() else {
-            self.error(below, format!("expected a list of operations, found {}", found(patches)));
+            self.error(
+                Code::LegacySyntax,
+                below,
+                format!("expected a list of operations, found {}", found(patches)),
+            );
             return LegacyPart { template, prepared: None };
         };
         let before = self.findings.errors.len();
@@ -142,7 +147,7 @@ impl Reader<'_> {
         if let (Some(fixed), true) = (fixed, self.findings.errors.len() == before) {
             match LegacyPatches::from_value(fixed, behavior) {
                 Ok(patches) => prepared = Some(patches),
-                Err(error) => self.error(below, error.to_string()),
+                Err(error) => self.error(Code::LegacySyntax, below, error.to_string()),
             }
         }
         LegacyPart { template, prepared }
@@ -150,7 +155,9 @@ impl Reader<'_> {
 
     fn legacy_operation(&mut self, operation: &Value, below: &Pointer) {
         let mut error = |at: Pointer, message: String, suggestion: Option<&str>| {
-            self.findings.errors.push(PolicyError::new(self.at.join(&at), message).suggesting(suggestion));
+            self.findings.errors.push(
+                PolicyError::new(Code::LegacySyntax, self.at.join(&at), message).suggesting(suggestion),
+            );
         };
         let Some(members) = operation.as_object() else {
             return error(below.clone(), format!("expected an object, found {}", found(operation)), None);
@@ -202,14 +209,18 @@ impl Reader<'_> {
                     }
                 }
                 None => {
-                    self.error(&below, format!("expected a list of operations, found {}", found(patches)));
+                    self.error(
+                        Code::LegacySyntax,
+                        &below,
+                        format!("expected a list of operations, found {}", found(patches)),
+                    );
                 }
             }
             let fixed = patch.fixed().filter(|_| self.findings.errors.len() == before);
             let mut prepared = None;
             match fixed.map(JsonPatch::from_value) {
                 Some(Ok(patch)) => prepared = Some(patch),
-                Some(Err(error)) => self.error(&below, error.to_string()),
+                Some(Err(error)) => self.error(Code::LegacySyntax, &below, error.to_string()),
                 None => {}
             }
             parts.push(Patch::json_patch(patch, prepared));

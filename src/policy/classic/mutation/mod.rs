@@ -5,6 +5,7 @@ mod targets;
 
 use std::sync::Arc;
 
+use crate::diagnostics::Code;
 use crate::patch::{JsonPatch, JsonPatchTemplate, Overlay, PatchError};
 use crate::pattern::{Conditions, nearest};
 use crate::semantics::{Divergence, DivergenceTracker, LegacyMode, Semantics};
@@ -143,12 +144,12 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn error(&mut self, below: &Pointer, message: impl Into<String>) {
-        self.findings.error(self.at.join(below), message);
+    fn error(&mut self, code: Code, below: &Pointer, message: impl Into<String>) {
+        self.findings.error(code, self.at.join(below), message);
     }
 
-    fn note(&mut self, text: impl Into<String>) {
-        self.findings.note(self.rule, text);
+    fn note(&mut self, code: Code, text: impl Into<String>) {
+        self.findings.note(code, self.rule, text);
     }
 
     /// Reads the block; `None` if there is none.
@@ -160,15 +161,23 @@ impl Reader<'_> {
         let patch = filled(mutate, "patchesJson6902");
         let foreach = filled(mutate, "foreach");
         if foreach.is_some() && (overlay.is_some() || patch.is_some()) {
-            self.error(&at, ONE_OF_THREE);
+            self.error(Code::MutateFields, &at, ONE_OF_THREE);
         } else if overlay.is_some() && patch.is_some() {
-            self.error(&at, ONE_OF_TWO);
+            self.error(Code::MutateFields, &at, ONE_OF_TWO);
         }
         if is_legacy && (overlay.is_some() || patch.is_some() || foreach.is_some()) {
-            self.error(&at, "the legacy fields `overlay` and `patches` cannot be used beside the newer ones");
+            self.error(
+                Code::MutateFields,
+                &at,
+                "the legacy fields `overlay` and `patches` cannot be used beside the newer ones",
+            );
         }
         if is_legacy && given(mutate, "targets").is_some() {
-            self.error(&at, "the legacy fields `overlay` and `patches` do not support targets");
+            self.error(
+                Code::MutateFields,
+                &at,
+                "the legacy fields `overlay` and `patches` do not support targets",
+            );
         }
         let entries = foreach.map(|entries| self.foreach(entries, &at.key("foreach")));
         let overlay_template = self.template(&at.key("patchStrategicMerge"));
@@ -200,7 +209,7 @@ impl Reader<'_> {
                  its own",
                 kinds.join(", ")
             );
-            self.note(text);
+            self.note(Code::IgnoredField, text);
         }
         let on_policy_update = mutate.get("mutateExistingOnPolicyUpdate").and_then(Value::as_bool);
         Mutation::MutateExisting(MutateExisting { targets, body, on_policy_update })
@@ -215,7 +224,11 @@ impl Reader<'_> {
         let fixed = template.fixed();
         if fixed.is_none() && overlay.as_object().is_none() {
             if overlay.as_str().is_none() {
-                self.error(below, format!("expected an object, found {}", found(overlay)));
+                self.error(
+                    Code::InvalidOverlay,
+                    below,
+                    format!("expected an object, found {}", found(overlay)),
+                );
             }
             return None;
         }
@@ -229,7 +242,7 @@ impl Reader<'_> {
                     _ => return None,
                 };
                 let at = self.at.join(&below.join(&at));
-                self.findings.error(at, error.to_string());
+                self.findings.error(Code::InvalidOverlay, at, error.to_string());
                 None
             }
         }
@@ -261,7 +274,9 @@ impl Reader<'_> {
         let open = in_foreach && varies;
         match read_operations(&stable) {
             Err(_) if open => {}
-            Err(message) => self.error(below, format!("failed to decode patches: {message}")),
+            Err(message) => {
+                self.error(Code::InvalidJsonPatch, below, format!("failed to decode patches: {message}"))
+            }
             Ok(operations) => {
                 for (index, operation) in operations.as_array().unwrap_or_default().iter().enumerate() {
                     self.operation(operation, index + 1, below, varies.then_some(WORD), in_foreach);
@@ -271,7 +286,7 @@ impl Reader<'_> {
                         "failed to decode patches: expected a list of operations, found {}",
                         found(&operations)
                     );
-                    self.error(below, message);
+                    self.error(Code::InvalidJsonPatch, below, message);
                 }
             }
         }
@@ -291,7 +306,7 @@ impl Reader<'_> {
                     let text = format!(
                         "the JSON patch operation `{kind}` works, though Kyverno's documentation does not name it"
                     );
-                    self.note(text);
+                    self.note(Code::IgnoredField, text);
                 }
                 let fixed = template.fixed().is_some_and(|fixed| fixed == patch);
                 fixed.then_some(prepared)
@@ -299,7 +314,7 @@ impl Reader<'_> {
             // A path with variables may be anything.
             Err(_) if open => None,
             Err(error) => {
-                self.error(below, error.to_string());
+                self.error(Code::InvalidJsonPatch, below, error.to_string());
                 None
             }
         }
@@ -315,8 +330,11 @@ impl Reader<'_> {
     ) {
         let text = |name| operation.get(name).and_then(Value::as_str);
         let mut error = |message: String, suggestion| {
-            let error =
-                PolicyError::new(self.at.join(below), format!("invalid operation {number}: {message}"));
+            let error = PolicyError::new(
+                Code::InvalidJsonPatch,
+                self.at.join(below),
+                format!("invalid operation {number}: {message}"),
+            );
             self.findings.errors.push(error.suggesting(suggestion));
         };
         let is_variable = |text: Option<&str>| {
@@ -353,7 +371,7 @@ impl Reader<'_> {
                 let rule = string(self.rule, "name");
                 let message =
                     format!("rule \"{rule}\" should not have variables in patchesJSON6902 path section");
-                self.error(below, message);
+                self.error(Code::InvalidJsonPatch, below, message);
             }
             Some(path) if !path.starts_with('/') => {
                 error(format!("path must begin with a forward slash: {path}"), None);
@@ -372,12 +390,12 @@ impl Reader<'_> {
             let body = if let Some(nested) = filled(entry, "foreach") {
                 let others = ["context", "preconditions"].iter().any(|name| filled(entry, name).is_some());
                 if others || overlay.is_some() || patch.is_some() {
-                    self.error(&at, "a nested foreach cannot contain other declarations");
+                    self.error(Code::Foreach, &at, "a nested foreach cannot contain other declarations");
                 }
                 Edit::Foreach(self.foreach(nested, &at.key("foreach")))
             } else {
                 if overlay.is_some() == patch.is_some() && entry.as_object().is_some() {
-                    self.error(&at, ONE_OF_TWO);
+                    self.error(Code::Foreach, &at, ONE_OF_TWO);
                 }
                 Edit::Patch(self.patch_of_entry(overlay, patch, &at))
             };
@@ -422,7 +440,7 @@ impl Reader<'_> {
     fn foreach_conditions(&mut self, entry: &Value, at: &Pointer) -> Option<Conditions<Template>> {
         match given(entry, "preconditions") {
             Some(list @ Value::Array(_)) => {
-                self.error(at, format!("expected an object, found {}", found(list)));
+                self.error(Code::InvalidCondition, at, format!("expected an object, found {}", found(list)));
                 None
             }
             _ => conditions::read(self.rule, at, self.at, self.tracker.semantics(), self.findings),

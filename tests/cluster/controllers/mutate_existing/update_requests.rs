@@ -217,12 +217,12 @@ fn succeeds(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
     };
     assert!(annotation(&documented.objects["foobar"]).is_some(), "{documented:?}");
     assert_eq!(annotation(&kyverno.objects["foobar"]), annotation(&did), "{kyverno:?}");
-    assert!(documented.stderr.contains("note: KYV-D04 "), "{documented:?}");
+    assert!(documented.stderr.contains("note[KYV-D04]: "), "{documented:?}");
     let told = ["PolicyApplied", "resource mutated", "Deployment", "foobar"].map(str::to_owned);
     cluster.installer.wait("an event tells of the change", |rest| events(rest, "add-sec").contains(&told));
 
     // The version that runs here is on the other side, as it really did.
-    let version = "note: Kyverno v1.19.0 runs in the namespace kyverno of this cluster: for KYV-D04 it does what \
+    let version = "note[KYV806]: Kyverno v1.19.0 runs in the namespace kyverno of this cluster: for KYV-D04 it does what \
                    `kyverno` stands for, as --semantics kyverno shows\n";
     assert!(documented.stderr.contains(version), "{documented:?}");
     assert_eq!(reported["version"], "v1.19.0", "{reported}");
@@ -431,7 +431,7 @@ fn lacks_rights(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
         let failed: Vec<&Request> = requests.iter().filter(|request| request.state == "Failed").collect();
         assert_eq!(failed.len(), FAILURES, "{requests:?}");
         assert!(failed.iter().all(|request| words == [&*request.message]), "{words:?} {failed:?}");
-        assert!(said.stderr.contains("note: KYV-D41 "), "{said:?}");
+        assert!(said.stderr.contains("note[KYV-D41]: "), "{said:?}");
         let [phases] = &*phases_of(&requests) else { panic!("one request: {requests:?}") };
         assert_eq!(phases.last().map(String::as_str), Some("deleted"), "{phases:?}");
 

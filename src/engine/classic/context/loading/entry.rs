@@ -1,5 +1,6 @@
 //! Loading one context entry: its variables are replaced, then its value is computed.
 
+use crate::diagnostics::{Code, Coded};
 use crate::engine::classic::context::Context;
 use crate::jmespath::EvalError;
 use crate::policy::{ContextEntry, ContextSource};
@@ -38,28 +39,35 @@ impl Loading<'_, '_> {
     fn check_limits(&self, value: Value) -> Result<Value, LoadError> {
         let name = &self.entry.name;
         let checked = self.context.runtime().allow(value);
-        checked.map_err(|error| format!("failed to load context entry {name}: {error}").into())
+        checked.map_err(|error| LoadError::Failed {
+            code: error.code(),
+            message: format!("failed to load context entry {name}: {error}"),
+        })
     }
 
     pub(super) fn substitute(&mut self, template: &Template) -> Result<Value, LoadError> {
         let settings = self.context.substitution(Inline::Path);
         match template.substitute(self.context, settings) {
             Ok(substituted) => Ok(substituted.value),
-            Err(error) => Err(self.not_substituted(template, &error.to_string())),
+            Err(error) => Err(self.not_substituted(error.code(), template, &error.to_string())),
         }
     }
 
-    fn not_substituted(&self, template: &Template, error: &str) -> LoadError {
+    fn not_substituted(&self, code: Code, template: &Template, error: &str) -> LoadError {
         let source = template.source().as_str().map(|text| format!(" {text}")).unwrap_or_default();
-        format!("failed to substitute variables in context entry {}{source}: {error}", self.entry.name).into()
+        let name = &self.entry.name;
+        let message = format!("failed to substitute variables in context entry {name}{source}: {error}");
+        LoadError::Failed { code, message }
     }
 
     pub(super) fn substitute_text(&mut self, template: &Template) -> Result<Text, LoadError> {
         match self.substitute(template)? {
             Value::String(text) => Ok(text),
-            other => {
-                Err(self.not_substituted(template, &format!("expected string, got {}", other.type_name())))
-            }
+            other => Err(self.not_substituted(
+                Code::ContextFailed,
+                template,
+                &format!("expected string, got {}", other.type_name()),
+            )),
         }
     }
 
@@ -107,7 +115,8 @@ impl Loading<'_, '_> {
                     return Err(limit);
                 }
                 let path = query.as_ref().map(|query| query.text().clone()).unwrap_or_default();
-                return Err(format!("failed to apply jmespath {path} to variable {name}: {error}").into());
+                let message = format!("failed to apply jmespath {path} to variable {name}: {error}");
+                return Err(LoadError::Failed { code: error.code(), message });
             }
             Err(_) => default,
         };
@@ -127,6 +136,15 @@ pub(super) enum SearchError {
     Query(#[from] QueryError),
     #[error(transparent)]
     Evaluation(#[from] EvalError),
+}
+
+impl Coded for SearchError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Query(error) => error.code(),
+            Self::Evaluation(error) => error.code(),
+        }
+    }
 }
 
 impl SearchError {

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use crate::diagnostics::{Code, Coded as _};
 use crate::engine::InputNames;
 use crate::engine::world::{LookupError, LookupSource};
 use crate::semantics::Divergence;
@@ -28,20 +29,22 @@ impl Loading<'_, '_> {
         if *error == LookupError::NotGiven && self.context.variable(&self.entry.name).is_some() {
             return Ok(Loaded::Unchanged);
         }
-        Err(message(error).into())
+        let code = failed_lookup(error);
+        Err(LoadError::Failed { code, message: message(error) })
     }
 
     /// The value of an expression on the result of a lookup.
     fn search_result(&mut self, result: Value, path: Option<&Template>) -> Result<Loaded, LoadError> {
         let Some(path) = path else { return Ok(Loaded::Merging(result)) };
         let query = self.substitute_query(path)?;
-        self.apply(&query, &result).map_err(LoadError::from)
+        self.apply(&query, &result)
     }
 
-    fn apply(&self, query: &Query, result: &Value) -> Result<Loaded, String> {
+    fn apply(&self, query: &Query, result: &Value) -> Result<Loaded, LoadError> {
         self.search(query, result).map(Loaded::Merging).map_err(|error| {
             let (path, name) = (query.text(), &self.entry.name);
-            format!("failed to apply JMESPath {path} for context entry {name}: {error}")
+            let message = format!("failed to apply JMESPath {path} for context entry {name}: {error}");
+            LoadError::Failed { code: error.code(), message }
         })
     }
 
@@ -96,7 +99,7 @@ impl Loading<'_, '_> {
     /// The projection of this name of a global context entry, or without a name all its data.
     fn project(&self, entry: &str, projection: &str, data: Value) -> Result<Value, LoadError> {
         let failed = |name: &str, error: &dyn Display| {
-            LoadError::Failed(format!(
+            LoadError::from(format!(
                 "failed to apply projection {name} of {entry} for context entry {}: {error}",
                 self.entry.name
             ))
@@ -218,7 +221,10 @@ impl Loading<'_, '_> {
             return Ok(Loaded::Merging(answer));
         }
         let applied = self.apply(&Query::new(path), &answer);
-        applied.map_err(|error| format!("failed to store data for APICall: {error}").into())
+        applied.map_err(|error| LoadError::Failed {
+            code: error.code(),
+            message: format!("failed to store data for APICall: {error}"),
+        })
     }
 
     fn failed_call(
@@ -228,6 +234,7 @@ impl Loading<'_, '_> {
         path: &str,
         error: &LookupError,
     ) -> LoadError {
+        let code = failed_lookup(error);
         let entry = &self.entry.name;
         let InputNames { objects, entries, .. } = self.context.settings().input_names;
         let resource =
@@ -241,9 +248,18 @@ impl Loading<'_, '_> {
             (_, error) => (error.to_string(), format!("the objects with {objects}, or ")),
         };
         let method = if method.is_empty() { "GET" } else { method };
-        LoadError::Failed(format!(
+        let message = format!(
             "failed to fetch data for APICall: failed to {method} {resource}: {error}; pass {hint}a value of {entry} with {entries}"
-        ))
+        );
+        LoadError::Failed { code, message }
+    }
+}
+
+/// The code of a lookup without a result.
+const fn failed_lookup(error: &LookupError) -> Code {
+    match error {
+        LookupError::NotGiven => Code::NoData,
+        LookupError::NotFound | LookupError::Unanswerable(_) => Code::ContextFailed,
     }
 }
 
@@ -251,7 +267,7 @@ impl Loading<'_, '_> {
 fn check_namespace(path: &str, own: &str) -> Result<(), LoadError> {
     let path = path.split('?').next().unwrap_or_default();
     let mut parts = path.split('/').skip_while(|part| *part != "namespaces");
-    Err(LoadError::Failed(match (parts.next(), parts.next()) {
+    Err(LoadError::from(match (parts.next(), parts.next()) {
         (Some(_), Some(namespace)) if namespace == own => return Ok(()),
         (Some(_), Some(namespace)) if !namespace.is_empty() => format!(
             "path {path} refers to namespace {namespace}, which is different from the policy namespace {own}"

@@ -102,7 +102,7 @@ impl Context<'_> {
         let maximum = self.settings.limits.context_depth;
         if self.loading >= maximum {
             let name = &entry.name;
-            return Err(QueryError::Load(LoadError::Failed(format!(
+            return Err(QueryError::Load(LoadError::from(format!(
                 "failed to load context entry {name}: too many entries ask for one another (limit context-depth={maximum})"
             ))));
         }
