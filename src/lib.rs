@@ -68,6 +68,8 @@ pub mod admission;
 #[doc(hidden)]
 pub mod argocd;
 #[doc(hidden)]
+pub mod cel;
+#[doc(hidden)]
 pub mod decode;
 #[doc(hidden)]
 pub mod diagnostics;
@@ -83,6 +85,8 @@ pub mod patch;
 pub mod pattern;
 #[doc(hidden)]
 pub mod policy;
+#[doc(hidden)]
+pub mod regexp;
 #[doc(hidden)]
 pub mod render;
 #[doc(hidden)]

@@ -6,7 +6,7 @@ use crate::value::{Text, Value};
 
 use super::functions::Function;
 use super::lexer::Operator;
-use super::regexp::{Regexp, RegexpError};
+use crate::regexp::{Regexp, RegexpError};
 
 /// A node. Chains of one operator are flat, so that the depth of the tree is the nesting of the expression.
 #[derive(Debug)]

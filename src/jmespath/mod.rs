@@ -14,7 +14,6 @@ mod lexer;
 mod moment;
 mod origin;
 mod parser;
-mod regexp;
 mod runtime;
 mod semver;
 mod taint;

@@ -12,7 +12,7 @@ use crate::semantics::DivergenceTracker;
 use crate::value::{Number, Value};
 
 use super::error::{EvalError, Limit};
-use super::regexp::Regexp;
+use crate::regexp::Regexp;
 
 /// A source of the current time.
 pub trait Clock {

@@ -15,7 +15,9 @@ const MODULES: &[(&str, &[&str], bool)] = &[
     ("yaml", &["diagnostics", "semantics", "value"], false),
     ("pattern", &["diagnostics", "semantics", "value"], false),
     ("decode", &["pattern", "value"], false),
-    ("jmespath", &["diagnostics", "secrets", "semantics", "pattern", "yaml", "value"], false),
+    ("regexp", &["value"], false),
+    ("cel", &["regexp", "value"], false),
+    ("jmespath", &["diagnostics", "regexp", "secrets", "semantics", "pattern", "yaml", "value"], false),
     ("variables", &["diagnostics", "secrets", "semantics", "jmespath", "value"], false),
     ("patch", &["diagnostics", "semantics", "pattern", "yaml", "value"], false),
     (
@@ -99,6 +101,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
         &[
             "diagnostics",
             "admission",
+            "cel",
             "decode",
             "resources",
             "secrets",

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 
 use crate::jmespath::error::{EvalError, SearchResult};
-use crate::jmespath::regexp::{Regexp, translate};
 use crate::jmespath::runtime::Runtime;
+use crate::regexp::{Regexp, translate};
 use crate::value::Value;
 
 use super::signature::{STRING, STRING_OR_NUMBER};

@@ -13,14 +13,14 @@ const MAX_GROUP_DEPTH: usize = 200;
 
 /// An expression for the `regex` crate.
 #[derive(Debug)]
-pub(in crate::jmespath) struct Translated {
-    pub(in crate::jmespath) pattern: String,
+pub struct Translated {
+    pub pattern: String,
     /// The names of the capturing groups; the first is the whole match.
-    pub(super) names: Vec<Option<String>>,
+    pub names: Vec<Option<String>>,
 }
 
 /// Translates an expression.
-pub(in crate::jmespath) fn translate(pattern: &str) -> Result<Translated, RegexpError> {
+pub fn translate(pattern: &str) -> Result<Translated, RegexpError> {
     let mut translator = Translator {
         pattern,
         offset: 0,

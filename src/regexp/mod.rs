@@ -2,31 +2,37 @@
 //!
 //! An expression is checked by Go's rules and translated for the `regex` crate, which also matches in linear time and
 //! prefers the leftmost match. Classes such as `\d` are ASCII only; there are no back-references and no lookaround.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod class;
 mod syntax;
+
+use std::ops::Range;
 
 use regex::{Captures, Regex, RegexBuilder};
 
 use crate::value::shortened;
 
-use super::MAX_QUOTED_CHARS;
+pub use syntax::{Translated, translate};
 
-pub(super) use syntax::translate;
+/// The length to which error messages shorten expressions.
+const MAX_QUOTED_CHARS: usize = 128;
+
+/// A compiled expression.
 
 #[derive(Debug)]
-pub(super) struct Regexp {
+pub struct Regexp {
     regex: Regex,
     /// The names of the capturing groups, by number.
     names: Vec<Option<String>>,
     /// The worst cost of matching one byte of text, relative to a simple expression.
-    pub(super) weight: usize,
+    pub weight: usize,
 }
 
 /// An expression that Go refuses, or that is too large to compile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("error parsing regexp: {0}")]
-pub(super) struct RegexpError(String);
+pub struct RegexpError(String);
 
 impl RegexpError {
     /// The error of a text in the expression.
@@ -37,7 +43,7 @@ impl RegexpError {
 
 impl Regexp {
     /// Compiles an expression.
-    pub(super) fn new(pattern: &str) -> Result<Self, RegexpError> {
+    pub fn new(pattern: &str) -> Result<Self, RegexpError> {
         let translated = translate(pattern)?;
         let regex = RegexBuilder::new(&translated.pattern).build().map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => RegexpError("expression too large".to_owned()),
@@ -47,8 +53,26 @@ impl Regexp {
     }
 
     /// Whether the text has a match anywhere.
-    pub(super) fn is_match(&self, text: &str) -> bool {
+    pub fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
+    }
+
+    /// The number of capturing groups.
+    pub fn group_count(&self) -> usize {
+        self.regex.captures_len() - 1
+    }
+
+    /// The matches with their groups, the whole match as group 0.
+    pub fn groups<'t>(&self, text: &'t str) -> impl Iterator<Item = Vec<Option<&'t str>>> {
+        self.places(text).map(|(_, groups)| groups)
+    }
+
+    /// The same with the place of each match in the text.
+    pub fn places<'t>(&self, text: &'t str) -> impl Iterator<Item = (Range<usize>, Vec<Option<&'t str>>)> {
+        self.regex.captures_iter(text).map(|captures| {
+            let groups = captures.iter().map(|group| group.map(|group| group.as_str())).collect();
+            (captures.get_match().range(), groups)
+        })
     }
 
     /// The text with each match replaced by what `write` appends; `None` if it is longer than `max_bytes`.
@@ -75,7 +99,7 @@ impl Regexp {
 
     /// The text with each match replaced by a template, in which `$1`, `$name` and `${name}` are groups and `$$` is a
     /// dollar sign.
-    pub(super) fn replace_all(&self, text: &str, template: &str, max_bytes: usize) -> Option<String> {
+    pub fn replace_all(&self, text: &str, template: &str, max_bytes: usize) -> Option<String> {
         let parts = template_parts(template);
         self.replaced(text, max_bytes, |captures, out| {
             for part in &parts {
@@ -91,7 +115,7 @@ impl Regexp {
     }
 
     /// The text with each match replaced by another text.
-    pub(super) fn replace_all_literal(&self, text: &str, by: &str, max_bytes: usize) -> Option<String> {
+    pub fn replace_all_literal(&self, text: &str, by: &str, max_bytes: usize) -> Option<String> {
         self.replaced(text, max_bytes, |_, out| out.push_str(by))
     }
 

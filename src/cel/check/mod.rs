@@ -1,0 +1,258 @@
+//! Types of expressions, and the plan by which they are evaluated.
+
+mod calls;
+mod literals;
+mod macros;
+mod validate;
+
+use crate::value::Text;
+
+use super::ast::{Expr, Index, Kind, Select};
+use super::env::Env;
+use super::error::Issue;
+use super::plan::{Path, Qualifier, QualifierKey, Root, Step};
+use super::types::{Type, Unifier};
+use super::value::Val;
+
+/// Checks an expression: its plan and type, unless there are issues.
+pub(super) fn check(env: &Env, expr: &Expr, issues: &mut Vec<Issue>) -> (Step, Type) {
+    let mut checker = Checker {
+        env,
+        unifier: Unifier::default(),
+        locals: Vec::new(),
+        issues,
+        homogeneous: Vec::new(),
+        in_format: false,
+    };
+    let (step, t) = checker.check(expr);
+    if checker.issues.is_empty() {
+        checker.check_homogeneous();
+    }
+    let t = checker.unifier.resolved(&t, true);
+    (step, t)
+}
+
+struct Checker<'a> {
+    env: &'a Env,
+    unifier: Unifier,
+    /// The variables of the macros around the expression, the innermost last.
+    locals: Vec<(Text, Type)>,
+    issues: &'a mut Vec<Issue>,
+    /// The element types of each literal list, keys and values of each literal map.
+    homogeneous: Vec<Vec<(usize, Type)>>,
+    in_format: bool,
+}
+
+type Checked = (Step, Type);
+
+const MAX_ISSUES: usize = 100;
+
+impl Checker<'_> {
+    fn report(&mut self, at: usize, message: impl Into<String>) {
+        if self.issues.len() < MAX_ISSUES {
+            self.issues.push(Issue { offset: at, message: message.into() });
+        }
+    }
+
+    /// What stands for an expression that is refused.
+    fn refused(&mut self, at: usize, message: impl Into<String>) -> Checked {
+        self.report(at, message);
+        (Step::Const(Val::Null), Type::Error)
+    }
+
+    fn check(&mut self, expr: &Expr) -> Checked {
+        let (step, t) = match &expr.kind {
+            Kind::Null => (Step::Const(Val::Null), Type::Null),
+            Kind::Bool(value) => (Step::Const(Val::Bool(*value)), Type::Bool),
+            Kind::Int(value) => (Step::Const(Val::Int(*value)), Type::Int),
+            Kind::Uint(value) => (Step::Const(Val::Uint(*value)), Type::Uint),
+            Kind::Double(value) => (Step::Const(Val::Double(*value)), Type::Double),
+            Kind::String(text) => (Step::Const(Val::String(text.clone())), Type::String),
+            Kind::Bytes(bytes) => (Step::Const(Val::bytes(bytes.as_slice())), Type::Bytes),
+            Kind::Ident(name) => self.ident(expr.at, name),
+            Kind::Select(select) => self.select(expr, select),
+            Kind::Index(index) => self.index(expr.at, index),
+            Kind::Call(call) => self.call(expr.at, call),
+            Kind::And(terms) => {
+                let terms = self.logical(terms);
+                (Step::And(terms), Type::Bool)
+            }
+            Kind::Or(terms) => {
+                let terms = self.logical(terms);
+                (Step::Or(terms), Type::Bool)
+            }
+            Kind::Conditional(parts) => self.conditional(expr.at, parts),
+            Kind::List(elements) => self.list(elements),
+            Kind::Map(entries) => self.map(entries),
+            Kind::Message(message) => self.message(expr.at, message),
+            Kind::Fold(fold) => self.fold(fold),
+            Kind::Bind(bind) => self.bind(bind),
+            Kind::OptMap(opt_map) => self.opt_map(expr.at, opt_map),
+            Kind::Error => (Step::Const(Val::Null), Type::Error),
+        };
+        if t.is_large() {
+            return self.refused(expr.at, "the type of the expression is too large");
+        }
+        (step, t)
+    }
+
+    fn resolved(&self, t: &Type) -> Type {
+        self.unifier.resolved(t, false)
+    }
+
+    fn ident(&mut self, at: usize, name: &Text) -> Checked {
+        let plain = name.trim_start_matches('.');
+        if !name.starts_with('.')
+            && let Some(found) = self.locals.iter().rposition(|(known, _)| known == name)
+        {
+            let t = self.locals[found].1.clone();
+            return (path(Root::Local(found)), t);
+        }
+        if let Some((number, t)) = self.env.variable(plain) {
+            return (path(Root::Variable(number)), t.clone());
+        }
+        if let Some(t) = self.env.type_named(plain) {
+            return type_value(t);
+        }
+        self.refused(at, format!("undeclared reference to '{plain}'"))
+    }
+
+    fn select(&mut self, expr: &Expr, select: &Select) -> Checked {
+        if !select.test
+            && !select.optional
+            && let Some(name) = expr.qualified_name()
+            && !self.locals.iter().any(|(known, _)| name.split('.').next() == Some(&**known))
+        {
+            if let Some((number, t)) = self.env.variable(&name) {
+                return (path(Root::Variable(number)), t.clone());
+            }
+            if let Some(t) = self.env.type_named(&name) {
+                return type_value(t);
+            }
+        }
+        let (operand, operand_type) = self.check(&select.operand);
+        let operand_type = self.resolved(&operand_type);
+        let (target, was_optional) = operand_type.unwrapped();
+        let t = self.field_type(expr.at, target, &select.field);
+        let t = match (&t, was_optional || select.optional) {
+            (Type::Error, _) => Type::Error,
+            (t, true) => Type::optional(self.resolved(t)),
+            (t, false) => self.resolved(t),
+        };
+        if Env::is_variables(&operand_type)
+            && let Some((number, _)) = self.env.definition(&select.field)
+        {
+            let step = self.definition(number, select);
+            return (step, if select.test { Type::Bool } else { t });
+        }
+        let key = QualifierKey::Field(select.field.clone());
+        let qualifier = Qualifier { key, optional: select.optional };
+        (qualified(operand, qualifier, select.test), if select.test { Type::Bool } else { t })
+    }
+
+    /// A variable of the policy. What `has` and `.?` do with it is decided when it is evaluated.
+    fn definition(&self, number: usize, select: &Select) -> Step {
+        let step = path(Root::Definition(number));
+        let here = |key: &str| Qualifier { key: QualifierKey::Field(key.into()), optional: true };
+        let test = || {
+            Step::Path(Box::new(Path {
+                root: Root::Step(self.wrapped(number)),
+                qualifiers: vec![here("v")],
+                test: true,
+            }))
+        };
+        if select.test {
+            return test();
+        }
+        if select.optional {
+            let root = Root::Step(self.wrapped(number));
+            return Step::Path(Box::new(Path { root, qualifiers: vec![here("v")], test: false }));
+        }
+        step
+    }
+
+    /// `{"v": variables.NAME}`: so that a failing variable fails the whole.
+    fn wrapped(&self, number: usize) -> Step {
+        Step::Map(vec![(Step::Const(Val::string("v")), path(Root::Definition(number)), false)])
+    }
+
+    fn field_type(&mut self, at: usize, target: &Type, field: &str) -> Type {
+        match target {
+            Type::Map(entry) => entry.1.clone(),
+            Type::Named(name) => match self.env.field(name, field) {
+                Some(t) => t,
+                None => {
+                    self.report(at, format!("undefined field '{field}'"));
+                    Type::Error
+                }
+            },
+            Type::Var(_) => {
+                self.unifier.is_assignable(&Type::Dyn, target);
+                Type::Dyn
+            }
+            Type::Dyn | Type::Error => Type::Dyn,
+            other => {
+                self.report(at, format!("type '{other}' does not support field selection"));
+                Type::Dyn
+            }
+        }
+    }
+
+    fn index(&mut self, at: usize, index: &Index) -> Checked {
+        let (operand, operand_type) = self.check(&index.operand);
+        let (key, key_type) = self.check(&index.index);
+        let function = if index.optional { "_[?_]" } else { "_[_]" };
+        let t = self
+            .overload(at, function, false, &[operand_type, key_type])
+            .map_or(Type::Error, |found| found.1);
+        let key = match key {
+            Step::Const(value) => QualifierKey::Const(value),
+            step => QualifierKey::Step(step),
+        };
+        (qualified(operand, Qualifier { key, optional: index.optional }, false), t)
+    }
+
+    fn logical(&mut self, terms: &[Expr]) -> Vec<Step> {
+        let mut steps = Vec::with_capacity(terms.len());
+        for term in terms {
+            let (step, t) = self.check(term);
+            self.expect_bool(term.at, &t);
+            steps.push(step);
+        }
+        steps
+    }
+
+    fn expect_bool(&mut self, at: usize, t: &Type) {
+        if !self.unifier.is_assignable(t, &Type::Bool) {
+            let found = self.resolved(t);
+            self.report(at, format!("expected type 'bool' but found '{found}'"));
+        }
+    }
+
+    fn conditional(&mut self, at: usize, parts: &[Expr; 3]) -> Checked {
+        let checked = [self.check(&parts[0]), self.check(&parts[1]), self.check(&parts[2])];
+        let types = [checked[0].1.clone(), checked[1].1.clone(), checked[2].1.clone()];
+        let t = self.overload(at, "_?_:_", false, &types).map_or(Type::Error, |found| found.1);
+        (Step::Conditional(Box::new(checked.map(|(step, _)| step))), t)
+    }
+}
+
+fn path(root: Root) -> Step {
+    Step::Path(Box::new(Path { root, qualifiers: Vec::new(), test: false }))
+}
+
+fn type_value(t: Type) -> Checked {
+    (Step::Const(Val::Type(t.clone().into())), Type::Type(Some(t.into())))
+}
+
+/// One more selection from what is selected already.
+fn qualified(operand: Step, qualifier: Qualifier, test: bool) -> Step {
+    match operand {
+        Step::Path(mut inner) if !inner.test => {
+            inner.qualifiers.push(qualifier);
+            inner.test = test;
+            Step::Path(inner)
+        }
+        step => Step::Path(Box::new(Path { root: Root::Step(step), qualifiers: vec![qualifier], test })),
+    }
+}

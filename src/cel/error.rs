@@ -1,0 +1,100 @@
+//! What is wrong with an expression, and why an evaluation fails.
+
+use std::fmt;
+
+/// One fault of an expression that is refused when it is compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// Where in the source, in bytes.
+    pub offset: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Why an expression is refused: its faults in the order in which they were found, at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompileError {
+    issues: Vec<Issue>,
+    places: Vec<(usize, usize)>,
+}
+
+impl CompileError {
+    pub(super) fn new(source: &str, issues: Vec<Issue>) -> Self {
+        let places = issues.iter().map(|issue| place(source, issue.offset)).collect();
+        Self { issues, places }
+    }
+
+    /// The faults.
+    pub fn issues(&self) -> &[Issue] {
+        &self.issues
+    }
+
+    /// The faults with line and column, both from 1, columns in characters.
+    pub fn placed(&self) -> impl Iterator<Item = (usize, usize, &Issue)> {
+        self.places.iter().zip(&self.issues).map(|((line, column), issue)| (*line, *column, issue))
+    }
+}
+
+/// Line and column of an offset, both from 1.
+pub(super) fn place(source: &str, offset: usize) -> (usize, usize) {
+    let before = &source[..source.floor_char_boundary(offset)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// One line for each fault: `1:5: undeclared reference to 'foo'`.
+impl fmt::Display for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (line, column, issue)) in self.placed().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{line}:{column}: {}", issue.message)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for CompileError {}
+
+/// Why an evaluation fails. The texts are those of Kubernetes and Kyverno.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EvalError {
+    /// A key that a map does not have, or a selection from something that has no keys.
+    #[error("no such key: {0}")]
+    NoSuchKey(String),
+    /// An index that a list does not have.
+    #[error("index out of bounds: {0}")]
+    IndexOutOfBounds(String),
+    /// Values that an operator or a function does not take.
+    #[error("no such overload{0}")]
+    NoSuchOverload(String),
+    /// A variable without a value.
+    #[error("no such attribute(s): {0}")]
+    NoSuchAttribute(String),
+    /// Any other failure of a function.
+    #[error("{0}")]
+    Failed(String),
+    /// The evaluation costs more than is allowed.
+    #[error("operation cancelled: actual cost limit exceeded")]
+    CostLimit,
+    /// The evaluation makes more bytes than is allowed.
+    #[error("operation cancelled: the values made are larger than {0} bytes")]
+    MemoryLimit(usize),
+}
+
+impl EvalError {
+    pub(super) fn failed(message: impl Into<String>) -> Self {
+        Self::Failed(message.into())
+    }
+
+    pub(super) fn no_overload() -> Self {
+        Self::NoSuchOverload(String::new())
+    }
+
+    /// Whether `&&`, `||` and macros cannot absorb it.
+    pub(super) const fn is_final(&self) -> bool {
+        matches!(self, Self::CostLimit | Self::MemoryLimit(_))
+    }
+}

@@ -1,0 +1,308 @@
+//! `string.format`, as the extension's first version has it.
+
+use std::fmt::Write as _;
+
+use super::super::error::EvalError;
+use super::super::meter::Meter;
+use super::super::types::Type;
+use super::super::value::{List, Val};
+use super::args;
+use super::conversions::to_text;
+use super::{Row, row};
+
+type Result<T> = std::result::Result<T, EvalError>;
+
+pub(super) const ROWS: &[Row] =
+    &[row("format", "string_format", "string.(list<dyn>) string", |meter, args| {
+        let text = format(meter, args::text(args, 0)?, args::list(args, 1)?)?;
+        Ok(Val::string(text))
+    })];
+
+/// A clause of a format string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Clause {
+    letter: char,
+    precision: Option<usize>,
+}
+
+/// Between the clauses and around them.
+enum Part<'a> {
+    Text(&'a str),
+    Clause(Clause),
+}
+
+fn error(message: &str) -> EvalError {
+    EvalError::failed(format!("error during formatting: {message}"))
+}
+
+fn parts(template: &str) -> Result<Vec<Part<'_>>> {
+    let mut parts = Vec::new();
+    let mut rest = template;
+    while let Some(percent) = rest.find('%') {
+        parts.push(Part::Text(&rest[..percent]));
+        let after = &rest[percent + 1..];
+        if let Some(after) = after.strip_prefix('%') {
+            parts.push(Part::Text("%"));
+            rest = after;
+            continue;
+        }
+        let (precision, after) = precision(after)?;
+        let letter = after.chars().next().ok_or_else(|| EvalError::failed("unexpected end of string"))?;
+        if !matches!(letter, 's' | 'd' | 'f' | 'e' | 'b' | 'x' | 'X' | 'o') {
+            return Err(EvalError::failed(format!(
+                "could not parse formatting clause: unrecognized formatting clause \"{letter}\""
+            )));
+        }
+        parts.push(Part::Clause(Clause { letter, precision }));
+        rest = &after[letter.len_utf8()..];
+    }
+    parts.push(Part::Text(rest));
+    Ok(parts)
+}
+
+fn precision(text: &str) -> Result<(Option<usize>, &str)> {
+    let Some(after) = text.strip_prefix('.') else { return Ok((None, text)) };
+    let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+    let precision: usize = after[..end].parse().map_err(|_| {
+        EvalError::failed("error while parsing precision: could not convert precision to integer")
+    })?;
+    Ok((Some(precision.min(MAX_PRECISION)), &after[end..]))
+}
+
+/// More digits are no use, and would cost memory.
+const MAX_PRECISION: usize = 1_000;
+
+/// The clauses of a format string.
+pub(in super::super) fn clauses(template: &str) -> Result<Vec<Clause>> {
+    let clauses = parts(template)?.into_iter().filter_map(|part| match part {
+        Part::Clause(clause) => Some(clause),
+        Part::Text(_) => None,
+    });
+    Ok(clauses.collect())
+}
+
+impl Clause {
+    pub(in super::super) const fn letter(self) -> char {
+        self.letter
+    }
+
+    /// Whether values of a type can be written so.
+    pub(in super::super) const fn accepts(self, t: &Type) -> bool {
+        match self.letter {
+            _ if matches!(t, Type::Dyn) => true,
+            'd' | 'o' => matches!(t, Type::Int | Type::Uint),
+            'b' => matches!(t, Type::Int | Type::Uint | Type::Bool),
+            'x' | 'X' => matches!(t, Type::Int | Type::Uint | Type::String | Type::Bytes),
+            'f' | 'e' => matches!(t, Type::Double | Type::String),
+            _ => !matches!(t, Type::Optional(_) | Type::Named(_)),
+        }
+    }
+
+    fn write(self, value: &Val, out: &mut String) -> Result<()> {
+        let written = match (self.letter, value) {
+            ('s', _) => {
+                *out += &text(value)?;
+                Ok(())
+            }
+            ('d', Val::Int(value)) => write!(out, "{value}"),
+            ('d', Val::Uint(value)) => write!(out, "{value}"),
+            ('b', Val::Int(value)) => signed(out, *value, |out, value| write!(out, "{value:b}")),
+            ('b', Val::Uint(value)) => write!(out, "{value:b}"),
+            ('b', Val::Bool(value)) => write!(out, "{}", u8::from(*value)),
+            ('o', Val::Int(value)) => signed(out, *value, |out, value| write!(out, "{value:o}")),
+            ('o', Val::Uint(value)) => write!(out, "{value:o}"),
+            ('x', Val::Int(value)) => signed(out, *value, |out, value| write!(out, "{value:x}")),
+            ('x', Val::Uint(value)) => write!(out, "{value:x}"),
+            ('X', Val::Int(value)) => signed(out, *value, |out, value| write!(out, "{value:X}")),
+            ('X', Val::Uint(value)) => write!(out, "{value:X}"),
+            ('x' | 'X', Val::String(text)) => hex(out, text.as_bytes(), self.letter == 'X'),
+            ('x' | 'X', Val::Bytes(bytes)) => hex(out, bytes, self.letter == 'X'),
+            ('f' | 'e', value) => {
+                let Some(number) = number(value) else { return Err(self.refused(value)) };
+                *out += &self.floating(number);
+                Ok(())
+            }
+            _ => return Err(self.refused(value)),
+        };
+        written.map_err(|_| error("out of memory"))
+    }
+
+    fn refused(self, value: &Val) -> EvalError {
+        let rule = match self.letter {
+            'd' => "decimal clause can only be used on integers",
+            'b' => "only integers and bools can be formatted as binary",
+            'o' => "octal clause can only be used on integers",
+            'x' | 'X' => "only integers, byte buffers, and strings can be formatted as hex",
+            'f' => "fixed-point clause can only be used on doubles",
+            _ => "scientific clause can only be used on doubles",
+        };
+        error(&format!("{rule}, was given {}", value.type_name()))
+    }
+
+    /// As the printer of English texts writes a number: with commas, and powers of ten.
+    fn floating(self, number: f64) -> String {
+        if number.is_nan() {
+            return "NaN".to_owned();
+        }
+        if number.is_infinite() {
+            return if number > 0.0 { "∞".to_owned() } else { "-∞".to_owned() };
+        }
+        let precision = self.precision.unwrap_or(6);
+        if self.letter == 'f' {
+            return with_commas(&format!("{number:.precision$}"));
+        }
+        let plain = format!("{number:.precision$e}");
+        let Some((mantissa, exponent)) = plain.split_once('e') else { return plain };
+        let exponent: i32 = exponent.parse().unwrap_or(0);
+        let digits: String = format!("{:02}", exponent.abs()).chars().map(raised).collect();
+        let sign = if exponent < 0 { "⁻" } else { "" };
+        format!("{mantissa}×10{sign}{digits}")
+    }
+}
+
+fn raised(digit: char) -> char {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    digit.to_digit(10).and_then(|digit| DIGITS.get(digit as usize).copied()).unwrap_or(digit)
+}
+
+fn with_commas(number: &str) -> String {
+    let (sign, number) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let (whole, fraction) =
+        number.split_once('.').map_or((number, None), |(whole, rest)| (whole, Some(rest)));
+    let mut out = String::from(sign);
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        out.push('.');
+        out += fraction;
+    }
+    out
+}
+
+fn signed(
+    out: &mut String,
+    value: i64,
+    write: impl Fn(&mut String, u64) -> std::fmt::Result,
+) -> std::fmt::Result {
+    if value < 0 {
+        out.push('-');
+    }
+    write(out, value.unsigned_abs())
+}
+
+fn hex(out: &mut String, bytes: &[u8], upper: bool) -> std::fmt::Result {
+    bytes
+        .iter()
+        .try_for_each(|byte| if upper { write!(out, "{byte:02X}") } else { write!(out, "{byte:02x}") })
+}
+
+fn number(value: &Val) -> Option<f64> {
+    match value {
+        Val::Double(value) => Some(*value),
+        Val::String(text) => match &**text {
+            "NaN" => Some(f64::NAN),
+            "Infinity" => Some(f64::INFINITY),
+            "-Infinity" => Some(f64::NEG_INFINITY),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A value as `%s` writes it.
+fn text(value: &Val) -> Result<String> {
+    match value {
+        Val::Null => Ok("null".to_owned()),
+        Val::List(_) | Val::Map(_) => nested(value),
+        Val::Type(t) => Ok(super::super::value::type_name(t)),
+        value => to_text(value)?.ok_or_else(|| {
+            error(&format!(
+                "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given {}",
+                value.type_name()
+            ))
+        }),
+    }
+}
+
+/// A value inside a list or map.
+fn nested(value: &Val) -> Result<String> {
+    match value {
+        Val::List(list) => {
+            let items: Result<Vec<String>> = list.iter().map(|item| nested(&item)).collect();
+            Ok(format!("[{}]", items?.join(", ")))
+        }
+        Val::Map(map) => {
+            let mut entries = Vec::new();
+            for (key, value) in map.iter() {
+                entries.push((nested(&key)?, nested(&value)?));
+            }
+            entries.sort();
+            let entries: Vec<String> = entries.iter().map(|(key, value)| format!("{key}:{value}")).collect();
+            Ok(format!("{{{}}}", entries.join(", ")))
+        }
+        Val::String(text) => Ok(quoted(text)),
+        Val::Bytes(_) => Ok(format!("b{}", quoted(&text(value)?))),
+        Val::Double(number) if number.is_nan() => Ok("\"NaN\"".to_owned()),
+        Val::Double(number) if number.is_infinite() => {
+            Ok(if *number > 0.0 { "\"+Inf\"" } else { "\"-Inf\"" }.to_owned())
+        }
+        Val::Double(number) => Ok(format!("{number:.6}")),
+        Val::Duration(_) => Ok(format!("duration({})", quoted(&text(value)?))),
+        Val::Timestamp(_) => Ok(format!("timestamp({})", quoted(&text(value)?))),
+        Val::Null | Val::Bool(_) | Val::Int(_) | Val::Uint(_) | Val::Type(_) => text(value),
+        other => Err(error(&format!("no formatting function for {}", other.type_name()))),
+    }
+}
+
+/// As Go's `%q`.
+fn quoted(text: &str) -> String {
+    let mut out = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{b}' => out.push_str("\\v"),
+            c if (c as u32) < 0x20 || c as u32 == 0x7f => out += &format!("\\x{:02x}", c as u32),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn format(meter: &mut Meter, template: &str, list: &List) -> Result<String> {
+    let mut out = String::new();
+    let mut used = 0;
+    for part in parts(template)? {
+        let before = out.len();
+        match part {
+            Part::Text(text) => out.push_str(text),
+            Part::Clause(clause) => {
+                let value =
+                    list.get(used).ok_or_else(|| EvalError::failed(format!("index {used} out of range")))?;
+                used += 1;
+                clause.write(&value, &mut out)?;
+            }
+        }
+        meter.make(out.len() - before)?;
+    }
+    if used < list.len() {
+        return Err(EvalError::failed(format!(
+            "too many arguments supplied to string.format (expected {used}, got {})",
+            list.len()
+        )));
+    }
+    Ok(out)
+}

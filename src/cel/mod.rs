@@ -1,0 +1,99 @@
+//! The Common Expression Language as the API server and Kyverno speak it.
+//!
+//! An expression is compiled once ([`Program::compile`]): parsed, checked by types, turned into a plan. It is evaluated
+//! over the values of manifests without copying them, with the cost that Kubernetes counts.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod ast;
+mod check;
+mod cost;
+mod env;
+mod error;
+mod eval;
+mod functions;
+mod lexer;
+mod limits;
+mod meter;
+mod number;
+mod opaque;
+mod parser;
+mod plan;
+#[cfg(test)]
+mod tests;
+mod text;
+mod time;
+mod types;
+mod unescape;
+mod value;
+mod variables;
+
+use std::fmt;
+
+use crate::value::Text;
+
+pub use env::{Dialect, Env};
+pub use error::{CompileError, EvalError, Issue};
+pub use functions::{Signature, signatures};
+pub use limits::{COST_LIMIT, MAX_EXPRESSION_CHARS, MAX_EXPRESSION_DEPTH, MEMORY_LIMIT};
+pub use meter::Meter;
+pub use opaque::Opaque;
+pub use text::canonical;
+pub use types::Type;
+pub use value::{Entries, Key, List, Mapping, MessageVal, Numbers, Val};
+pub use variables::{Activation, Variables};
+
+/// A compiled expression.
+pub struct Program {
+    source: Text,
+    plan: plan::Step,
+    output: Type,
+}
+
+impl Program {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    ///
+    /// A text that is no expression, names that the environment does not have, types that do not fit, calls of
+    /// functions that are not supported: whatever the environment's owner refuses when a policy is created.
+    pub fn compile(env: &Env, source: &str) -> Result<Self, CompileError> {
+        let mut issues = Vec::new();
+        let expr = parser::parse(source, env.dialect(), &mut issues);
+        if !issues.is_empty() {
+            return Err(CompileError::new(source, issues));
+        }
+        let (plan, output) = check::check(env, &expr, &mut issues);
+        if !issues.is_empty() {
+            return Err(CompileError::new(source, issues));
+        }
+        Ok(Self { source: source.into(), plan, output })
+    }
+
+    /// The text that it was compiled from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The type of its value.
+    pub const fn output(&self) -> &Type {
+        &self.output
+    }
+
+    /// Evaluates it.
+    ///
+    /// # Errors
+    ///
+    /// A missing key, values that a function does not take, an exceeded limit.
+    pub fn evaluate(&self, variables: &dyn Variables, meter: &mut Meter) -> Result<Val, EvalError> {
+        eval::evaluate(&self.plan, variables, meter)
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program")
+            .field("source", &self.source)
+            .field("output", &self.output)
+            .finish_non_exhaustive()
+    }
+}
