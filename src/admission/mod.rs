@@ -20,6 +20,7 @@ mod types;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::resources::is_local_group;
 use crate::value::{GroupVersionKind, Pointer, Value};
 
 pub use restore::restore;
@@ -79,7 +80,8 @@ pub enum NotAdmitted {
     },
 }
 
-/// Whether the API server calls admission webhooks for a kind. It does not for the kinds that configure admission.
+/// Whether the API server calls admission webhooks for a kind. It does not for the kinds that configure admission, and
+/// it never gets files of kustomize and its like.
 pub fn has_webhooks(kind: &GroupVersionKind) -> bool {
     const EXEMPT: [&str; 6] = [
         "ValidatingWebhookConfiguration",
@@ -89,7 +91,8 @@ pub fn has_webhooks(kind: &GroupVersionKind) -> bool {
         "MutatingAdmissionPolicy",
         "MutatingAdmissionPolicyBinding",
     ];
-    &*kind.group != "admissionregistration.k8s.io" || !EXEMPT.contains(&&*kind.kind)
+    let is_exempt = &*kind.group == "admissionregistration.k8s.io" && EXEMPT.contains(&&*kind.kind);
+    !is_exempt && !is_local_group(&kind.group)
 }
 
 /// Whether an API server has stored the object: it gives each a uid. Such an object was admitted before.

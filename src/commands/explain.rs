@@ -82,7 +82,7 @@ pub(super) fn run(arguments: Arguments) -> Exit {
         if session.is_some() && !knows_rules(&selection, &sources, reporter) {
             return;
         }
-        selection.set_policies(&sources);
+        selection.set_rules(&sources);
         let format = (output.format)(ExplanationOptions {
             sources,
             semantics: options.dialect.semantics,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::pattern;
 use crate::policy::names_rule;
 use crate::render::RuleSources;
-use crate::report::Totals;
+use crate::report::{ObjectReport, Outcome, PolicyReport, Totals};
 use crate::value::{ObjectRef, Text};
 
 use super::evaluate::Evaluated;
@@ -15,20 +15,20 @@ use super::evaluate::Evaluated;
 pub(super) struct Selection {
     /// Patterns `POLICY/RULE`, or `POLICY` for all its rules.
     pub(super) rules: Vec<String>,
-    /// Patterns `KIND/NAME`, or `NAME` for any kind.
+    /// Patterns `KIND/NAMESPACE/NAME`, `KIND/NAME`, or `NAME` for any kind.
     pub(super) objects: Vec<String>,
-    /// The policies with rules that are shown.
-    policies: BTreeSet<Text>,
+    /// The policies and names of the rules that are shown.
+    shown: BTreeSet<(Text, Text)>,
 }
 
 impl Selection {
     pub(super) const fn new(rules: Vec<String>, objects: Vec<String>) -> Self {
-        Self { rules, objects, policies: BTreeSet::new() }
+        Self { rules, objects, shown: BTreeSet::new() }
     }
 
-    pub(super) fn set_policies(&mut self, sources: &RuleSources) {
+    pub(super) fn set_rules(&mut self, sources: &RuleSources) {
         let shown = sources.iter().filter(|source| source.shown);
-        self.policies = shown.map(|source| source.policy.clone()).collect();
+        self.shown = shown.map(|source| (source.policy.clone(), source.rule.clone())).collect();
     }
 
     pub(super) const fn is_everything(&self) -> bool {
@@ -51,17 +51,34 @@ impl Selection {
         })
     }
 
-    /// Removes the objects and policies that are not shown, so that their errors do not decide the exit code.
+    /// Removes the objects, policies and rules that are not shown, so that they are not counted and their errors do not
+    /// decide the exit code.
     pub(super) fn narrow(&self, evaluated: &mut Evaluated) {
         if !self.objects.is_empty() {
             evaluated.objects.retain(|object| self.has_object(object.report.object.as_ref()));
             evaluated.without_kind = 0;
         }
         if !self.rules.is_empty() {
-            for object in &mut evaluated.objects {
-                object.report.policies.retain(|policy| self.policies.contains(&policy.policy));
-            }
+            evaluated.objects.iter_mut().for_each(|object| self.narrow_report(&mut object.report));
         }
+    }
+
+    fn narrow_report(&self, report: &mut ObjectReport) {
+        let policies: BTreeSet<&Text> = self.shown.iter().map(|(policy, _)| policy).collect();
+        let is_shown = |policy: &Text, rule: &Text| self.shown.contains(&(policy.clone(), rule.clone()));
+        report.policies.retain(|policy| policies.contains(&policy.policy));
+        let mut is_changed = false;
+        for PolicyReport { policy, rules, .. } in &mut report.policies {
+            // A failed rule discards what the others of its policy did.
+            rules.retain(|rule| is_shown(policy, &rule.rule) || matches!(rule.outcome, Outcome::Error(_)));
+            is_changed |= rules.iter().any(|rule| matches!(rule.outcome, Outcome::Patched { .. }))
+                && !rules.iter().any(|rule| matches!(rule.outcome, Outcome::Error(_)));
+        }
+        if !is_changed {
+            report.after = report.before.clone();
+        }
+        report.view.differences.retain(|difference| is_shown(&difference.policy, &difference.rule));
+        report.order.retain(|order| order.policies.iter().any(|policy| policies.contains(policy)));
     }
 
     /// The error for patterns that fit no object.
@@ -72,12 +89,16 @@ impl Selection {
 
     fn has_object(&self, object: Option<&ObjectRef>) -> bool {
         object.is_some_and(|object| {
-            self.objects.iter().any(|pattern| match pattern.split_once('/') {
-                Some((kind, name)) => {
-                    pattern::matches(&kind.to_lowercase(), &object.kind.kind.to_lowercase())
-                        && pattern::matches(name, &object.name)
+            let is_kind =
+                |kind: &str| pattern::matches(&kind.to_lowercase(), &object.kind.kind.to_lowercase());
+            let is_name = |name: &str| pattern::matches(name, &object.name);
+            let namespace = object.namespace.as_deref().unwrap_or_default();
+            self.objects.iter().any(|pattern| match pattern.split('/').collect::<Vec<_>>()[..] {
+                [kind, in_namespace, name] => {
+                    is_kind(kind) && pattern::matches(in_namespace, namespace) && is_name(name)
                 }
-                None => pattern::matches(pattern, &object.name),
+                [kind, name] => is_kind(kind) && is_name(name),
+                _ => is_name(pattern),
             })
         })
     }

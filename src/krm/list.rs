@@ -1,5 +1,6 @@
 //! The ResourceList.
 
+use crate::resources::is_local_group;
 use crate::value::{GroupVersionKind, Text, Value};
 
 use super::annotations::internal_annotation;
@@ -136,9 +137,11 @@ pub fn is_resource(item: &Value, function_config: &Value) -> bool {
     let (version, kind) = (text(&["apiVersion"]), text(&["kind"]));
     let group = version.split_once('/').map_or("", |(group, _)| group);
     let local = text(&["metadata", "annotations", "config.kubernetes.io/local-config"]);
-    let is_file = ["kpt.dev", "kustomize.config.k8s.io", "kyv.dev", "cli.kyverno.io"].contains(&group);
     let has_kind = !version.is_empty() && !kind.is_empty();
-    has_kind && !is_file && (local.is_empty() || local == "false") && !is_same_object(item, function_config)
+    has_kind
+        && !is_local_group(group)
+        && (local.is_empty() || local == "false")
+        && !is_same_object(item, function_config)
 }
 
 /// Whether an item is left alone because it has no kind. A kustomization, by the name of its file, needs none.

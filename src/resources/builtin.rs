@@ -27,6 +27,14 @@ const REMOVED: &[Group] = &[
     ]),
 ];
 
+/// The groups of files that programs read and no API server stores.
+const LOCAL_GROUPS: [&str; 4] = ["kpt.dev", "kustomize.config.k8s.io", "kyv.dev", "cli.kyverno.io"];
+
+/// Whether objects of a group are files of kpt, kustomize, the Kyverno CLI or this program, never objects of a cluster.
+pub fn is_local_group(group: &str) -> bool {
+    LOCAL_GROUPS.contains(&group)
+}
+
 const TABLES: [&[Group]; 3] = [KUBERNETES, REMOVED, KYVERNO];
 
 static BUILT_IN: LazyLock<Resources> = LazyLock::new(|| {

@@ -12,6 +12,6 @@ mod set;
 
 pub use api_resource::{ApiResource, GroupVersionResource, KindResource, KindScope, Subresource};
 pub use builtin::{
-    builtin_resource, builtin_scope, groups_of_cluster_kind, is_built_into_kubernetes, plural,
+    builtin_resource, builtin_scope, groups_of_cluster_kind, is_built_into_kubernetes, is_local_group, plural,
 };
 pub use set::{Resources, UnavailableVersion};

@@ -62,7 +62,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
         false,
     ),
     ("argocd", &["diagnostics", "decode", "pattern", "yaml", "value"], false),
-    ("krm", &["decode", "secrets", "semantics", "policy", "report", "yaml", "value"], false),
+    ("krm", &["decode", "resources", "secrets", "semantics", "policy", "report", "yaml", "value"], false),
     ("render", &["diagnostics", "secrets", "semantics", "report", "yaml", "value"], false),
     (
         "source",

@@ -67,6 +67,42 @@ fn explain_selects_objects_and_rules_by_name() {
     assert!(code == Some(0) && shown.matches("OTHER KIND ").count() == 16, "{shown}");
 }
 
+/// A policy of two rules, one for each object, and a policy that changes both.
+#[test]
+fn only_the_rules_that_are_shown_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let rule = |name: &str, object: &str, label: &str| {
+        format!(
+            "{{name: {name}, match: {{any: [{{resources: {{kinds: [ConfigMap], names: [{object}]}}}}]}}, \
+             mutate: {{patchStrategicMerge: {{metadata: {{labels: {{{label}}}}}}}}}}}"
+        )
+    };
+    let policy = |name: &str, rules: &[String]| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec: {{rules: [{}]}}\n",
+            rules.join(", ")
+        )
+    };
+    let two = policy("two", &[rule("first", "a", "x: \"1\""), rule("second", "b", "x: \"2\"")]);
+    let both = policy("both", &[rule("all", "'*'", "x: \"3\"")]);
+    let object = |name: &str| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: shop}}\n")
+    };
+    fs::write(folder.path().join("policy.yaml"), format!("{two}---\n{both}")).unwrap();
+    fs::write(folder.path().join("input.yaml"), format!("{}---\n{}", object("a"), object("b"))).unwrap();
+    for (options, summary, notes) in [
+        (&["--rule", "two/second"][..], "2 objects, 1 changed by 1 rule", 1),
+        (&["--object", "ConfigMap/shop/b"], "1 object, 1 changed by 2 rules", 1),
+        (&["--object", "ConfigMap/prod/*"], "no object has this name", 0),
+        (&[], "2 objects, 2 changed by 3 rules", 1),
+    ] {
+        let output = explain(folder.path(), &[options, &["--verbose"]].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(summary), "{options:?}: {said}");
+        assert_eq!(said.matches("in the other order").count(), notes, "{options:?}: {said}");
+    }
+}
+
 #[test]
 fn colour_only_on_terminals_or_on_request() {
     let plain = case("a-condition-anchor-that-does-not-hold", &[]).1;
