@@ -1,17 +1,16 @@
 //! The arguments that `mutate` and `diff` share.
 
-use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use jiff::Timestamp;
 
 use crate::admission::View;
 use crate::diagnostics::Code;
 use crate::engine::DottedName;
 use crate::policy::{Operation, PolicyChoice};
-use crate::render::{DiffStyle, Palette};
+use crate::render::DiffStyle;
 use crate::semantics::{Dialect, LegacyMode, Semantics};
 use crate::source::assignment;
 use crate::source::cluster::{Connection, Impersonation, Secret};
@@ -20,6 +19,7 @@ use crate::value::Value;
 use super::argument_values::{
     Choice, choice_parser, chunk_size, extra, limit, limits, operation, request_timeout,
 };
+use super::color::Color;
 use super::options::{ClusterOptions, RunOptions};
 use super::reporter::Reporter;
 
@@ -455,7 +455,7 @@ static LEGACY_MODES: [Choice<LegacyMode>; 3] = [
 pub(super) struct DiffOptions {
     /// When to colour a diff.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Output")]
-    color: Color,
+    pub(super) color: Color,
     /// How many unchanged lines to show around a change.
     #[arg(short = 'U', long, value_name = "N", default_value_t = 3, help_heading = "Output")]
     unified: usize,
@@ -474,38 +474,6 @@ impl DiffOptions {
     pub(super) fn note_unused(&self, shows_diff: bool, reporter: &mut Reporter) {
         if self.annotate && !shows_diff {
             reporter.note(Code::UnusedOption, "--annotate shapes diffs, and this run prints none");
-        }
-    }
-}
-
-/// When diffs are coloured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Color {
-    /// On a terminal, unless `NO_COLOR` is set.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-impl Color {
-    /// How a diff on standard output is coloured.
-    pub(super) fn palette(self) -> Palette {
-        if self.is_wanted(io::stdout().is_terminal()) { Palette::Ansi } else { Palette::Plain }
-    }
-
-    /// Whether a text is coloured.
-    pub(super) fn is_wanted(self, is_terminal: bool) -> bool {
-        match self {
-            Self::Always => true,
-            Self::Never => false,
-            Self::Auto => {
-                let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-                    || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
-                !plain && is_terminal
-            }
         }
     }
 }

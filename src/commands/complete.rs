@@ -11,6 +11,7 @@ use crate::resources::ApiResource;
 #[cfg(feature = "cluster")]
 use crate::source::cluster::{Cluster as _, Connection, ListQuery, LiveCluster};
 
+use super::code_page::names;
 use super::exit::Exit;
 #[cfg(feature = "cluster")]
 use super::kubectl::as_kubectl;
@@ -62,6 +63,9 @@ fn candidates(before: &[String], last: &str) -> (Vec<String>, &'static str) {
     if last.starts_with('-') {
         let visible = command.get_arguments().filter(|argument| !argument.is_hide_set());
         return (visible.filter_map(Arg::get_long).map(|long| format!("--{long}")).collect(), NO_FILES);
+    }
+    if command.get_name() == "explain" && last.to_ascii_uppercase().starts_with("KYV") {
+        return (names().map(str::to_owned).collect(), NO_FILES);
     }
     let takes_objects = command.get_arguments().any(|argument| argument.get_id() == "objects");
     if takes_objects { objects(command, rest, last) } else { (Vec::new(), FILES) }

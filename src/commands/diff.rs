@@ -108,6 +108,7 @@ pub(super) fn run(arguments: Arguments) -> Exit {
     let Arguments { inputs, rules, output, server_dry_run, style } = arguments;
     let options = &RunOptions { keep_going: true, ..rules.choose(inputs.into()) };
     on_threads(options, |reporter| {
+        reporter.set_color(style.color);
         if server_dry_run && !options.uses_cluster_state() {
             return reporter.error(Exit::Input, Code::NoInput, NO_CLUSTER);
         }

@@ -7,7 +7,8 @@ use crate::policy::{ClassicPolicy, Edit, Patch, Policy, Rule};
 use crate::render::{ExplanationOptions, Explanations, RuleSource, RuleSources};
 use crate::value::Value;
 
-use super::arguments::{Color, RunArguments};
+use super::arguments::RunArguments;
+use super::color::Color;
 use super::driver::Presentation;
 use super::exit::Exit;
 use super::formats::{FormatChoice, format_parser};
@@ -28,7 +29,10 @@ Examples:
   kubectl kyv explain -p policies/ -f manifests/ -R --rule 'add-labels/*' --object Deployment/web
 
   # Explain a live object
-  kubectl kyv explain deployment web -n shop -p policies/";
+  kubectl kyv explain deployment web -n shop -p policies/
+
+  # Explain the code of a message
+  kubectl kyv explain KYV301";
 
 /// Explain why each rule applied or did not.
 ///
@@ -77,6 +81,7 @@ pub(super) fn run(arguments: Arguments) -> Exit {
     let options = &RunOptions { keep_going: true, ..RunOptions::from(inputs) };
     let mut selection = Selection::new(rule, object);
     on_threads(options, |reporter| {
+        reporter.set_color(color);
         let session = Session::open_traced(options, reporter);
         let sources = session.as_ref().map(|session| sources(session, &selection)).unwrap_or_default();
         if session.is_some() && !knows_rules(&selection, &sources, reporter) {

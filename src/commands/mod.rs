@@ -6,6 +6,8 @@
 mod argocd;
 mod argument_values;
 mod arguments;
+mod code_page;
+mod color;
 mod complete;
 mod completion;
 mod connect;
@@ -60,7 +62,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::diagnostics::Code;
 
-use arguments::Color;
+use color::Color;
 use exit::Exit;
 use kubectl::as_kubectl;
 
@@ -105,6 +107,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         && let Some(exit) = function::detect()
     {
         return exit.into();
+    }
+    if let Some(codes) = code_page::codes(&arguments) {
+        return code_page::run(&codes).into();
     }
     if let Some(words) = completed(&arguments) {
         return complete::run(words).into();

@@ -116,6 +116,7 @@ pub(super) fn run(arguments: Arguments) -> Exit {
     let options = &RunOptions { keep_going, ..rules.choose(inputs.into()) };
     let layout = if canonical { Layout::Canonical } else { Layout::Kept };
     on_threads(options, |reporter| {
+        reporter.set_color(style.color);
         if in_place && options.manifests.iter().any(|path| path.as_os_str() == "-") {
             return reporter.error(
                 Exit::Input,

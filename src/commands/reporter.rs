@@ -12,6 +12,7 @@ use crate::source::SourceError;
 use crate::source::cluster::UnreadPolicies;
 use crate::value::ObjectRef;
 
+use super::color::Color;
 use super::exit::Exit;
 use super::progress::{KindProgress, Progress};
 
@@ -34,6 +35,8 @@ pub(super) struct Reporter {
     verbosity: Verbosity,
     exit: Exit,
     progress: Progress,
+    /// Whether `error`, `warning` and `note` are coloured.
+    is_coloured: bool,
     /// The last error of a cluster, which is not repeated.
     last_cluster_error: String,
     gaps: MissingData,
@@ -141,6 +144,7 @@ impl Reporter {
             verbosity,
             exit: Exit::Done,
             progress,
+            is_coloured: Color::Auto.is_wanted(io::stderr().is_terminal()),
             last_cluster_error: String::new(),
             gaps: MissingData::default(),
             notes: Vec::new(),
@@ -148,6 +152,11 @@ impl Reporter {
             more_errors: 0,
             held: None,
         }
+    }
+
+    /// Colours diagnostics as an option says, on a terminal only.
+    pub(super) fn set_color(&mut self, color: Color) {
+        self.is_coloured = io::stderr().is_terminal() && color.is_wanted(true);
     }
 
     pub(super) const fn set_verbosity(&mut self, verbosity: Verbosity) {
@@ -375,7 +384,7 @@ impl Reporter {
             held.push_str(text);
             return;
         }
-        let text = printable(text);
+        let text = if self.is_coloured { coloured(&printable(text)) } else { printable(text) };
         self.progress.suspend(|| {
             // A failure to write to standard error cannot be reported.
             let _written = io::stderr().lock().write_all(text.as_bytes());
@@ -383,9 +392,30 @@ impl Reporter {
     }
 }
 
+/// Diagnostics with the word and the code that each begins with in a colour: red, yellow, cyan.
+fn coloured(text: &str) -> String {
+    const COLORS: [(&str, &str); 3] = [("error[", "1;31"), ("warning[", "33"), ("note[", "36")];
+    let line = |line: &str| {
+        let found = COLORS.iter().find(|(word, _)| line.starts_with(word)).zip(line.split_once("]: "));
+        match found {
+            Some(((_, color), (head, rest))) => format!("\x1b[{color}m{head}]\x1b[0m: {rest}"),
+            None => line.to_owned(),
+        }
+    };
+    text.split_inclusive('\n').map(line).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_and_codes_are_coloured() {
+        assert_eq!(
+            coloured("error[KYV201]: a: b\n1 | error[x]\nnote[KYV-D16]: c\nwarning[KYV230]: d\n"),
+            "\x1b[1;31merror[KYV201]\x1b[0m: a: b\n1 | error[x]\n\x1b[36mnote[KYV-D16]\x1b[0m: c\n\x1b[33mwarning[KYV230]\x1b[0m: d\n"
+        );
+    }
 
     #[test]
     fn strictness_turns_omissions_into_errors() {

@@ -21,6 +21,15 @@ macro_rules! codes {
                 }
             }
 
+            /// The page on it, in Markdown.
+            pub const fn page(self) -> &'static str {
+                match self {
+                    $(Self::$variant => {
+                        include_str!(concat!("../../docs/diagnostics/KYV", stringify!($number), ".md"))
+                    })*
+                }
+            }
+
             /// The cause in a few words.
             pub const fn title(self) -> &'static str {
                 match self {

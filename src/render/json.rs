@@ -121,6 +121,7 @@ fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport, row: &mu
             }
         }
         Outcome::Error(error) => {
+            row.insert("code", error.code.name().into());
             row.insert("error", object.message(&error.message).into());
             if let Some(hint) = &error.hint {
                 row.insert("hint", object.message(hint).into());

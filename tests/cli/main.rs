@@ -1,6 +1,7 @@
 //! The command line.
 
 mod choice;
+mod codes;
 mod commands;
 mod diagnostics;
 mod diff;

@@ -133,7 +133,9 @@ fn failing_policies_fail_the_application() {
 #[test]
 fn plugin_paths_may_leave_the_application() {
     let workspace = Workspace::new(&[("a.yaml", MAP), ("policies/p.yaml", &label("ConfigMap", "c", "d"))]);
-    workspace.run(&["generate", "-p", "policies"], &[]).fails(2, "--policy policies: not absolute");
+    workspace
+        .run(&["generate", "-p", "policies"], &[])
+        .fails(2, "error[KYV709]: --policy policies: not absolute");
     let inside = workspace.path("tree/app/policies");
     let inside = inside.to_str().expect("UTF-8");
     workspace.run(&["generate", "-p", inside], &[]).fails(2, "leads into the application");
@@ -626,7 +628,7 @@ fn errors_reach_argo_cd() {
     for (path, parameters, reason) in [
         ("secret", "null", "failed exit status 3: error[KYV303]: "),
         ("nothing", "null", "failed exit status 2: error[KYV705]: no object was rendered"),
-        ("broken", "null", "failed exit status 2: error[KYV107]: "),
+        ("broken", "null", "failed exit status 2: error[KYV707]: "),
         ("fetched", "null", "--remote"),
         ("map", "{", "failed exit status 2: error[KYV708]: ARGOCD_APP_PARAMETERS: not JSON"),
         ("map", r#"[{"name":"policies","array":["../../policies"]}]"#, "accepts no policies of applications"),

@@ -27,7 +27,7 @@ fn applications_choose_policy_sets() {
     // In the order of the parameter; those of the plugin are the last.
     let expected = LABELLED.replace("    a: b\n", "    web: x\n    pci: x\n    a: b\n");
     workspace.generate(&flags, &chosen).is(&expected);
-    let reason = "parameter policy-sets: this plugin has no sets that applications may choose";
+    let reason = "error[KYV710]: parameter policy-sets: this plugin has no sets that applications may choose";
     workspace.generate(&[], &chosen).fails(2, reason);
     for name in ["../policies", "..data", "/etc", "", "web/"] {
         let list = format!(r#"[{{"name":"policy-sets","array":["{name}"]}}]"#);

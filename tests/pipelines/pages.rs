@@ -11,13 +11,14 @@ use crate::page_runner::follow;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Pages that need nothing but kubectl-kyv.
-const PAGES: [&str; 18] = [
+const PAGES: [&str; 19] = [
     "README.md",
     "docs/README.md",
     "docs/benchmark/README.md",
     "docs/ci.md",
     "docs/clusters.md",
     "docs/contributing.md",
+    "docs/diagnostics/README.md",
     "docs/divergences/README.md",
     "docs/exit-codes.md",
     "docs/explain.md",

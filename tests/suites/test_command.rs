@@ -261,16 +261,16 @@ fn a_suite_that_cannot_be_loaded_is_an_error_and_the_others_run() {
     assert_eq!(ended.code, Some(2));
     assert_eq!(rows(&ended.stdout).len(), 5);
     for error in [
-        "KYV601]: unknown-field/kyverno-test.yaml:7:1: resource: unknown field",
-        "KYV601]: old-layout/kyverno-test.yaml:1:1: name: this field is of the layout before Kyverno 1.11",
-        "KYV601]: old-layout/kyverno-test.yaml:1:1: apiVersion and kind are missing: the layout before Kyverno 1.11",
-        "KYV601]: old-layout/kyverno-test.yaml:7:3: results[0].resource: this field is of the layout before",
-        "KYV201]: unloadable-inputs/no-policy.yaml:12:5: policy label, rule add: spec.rules[0].mode: unknown field",
-        "KYV101]: unloadable-inputs/no-such-file.yaml: cannot be read: no such file or directory",
-        "KYV113]: unloadable-inputs/values.yaml:3:1: globalvalues: unknown field",
-        "KYV602]: 3 suites could not be loaded",
+        "[KYV601]: unknown-field/kyverno-test.yaml:7:1: resource: unknown field",
+        "[KYV601]: old-layout/kyverno-test.yaml:1:1: name: this field is of the layout before Kyverno 1.11",
+        "[KYV601]: old-layout/kyverno-test.yaml:1:1: apiVersion and kind are missing: the layout before Kyverno 1.11",
+        "[KYV601]: old-layout/kyverno-test.yaml:7:3: results[0].resource: this field is of the layout before",
+        "[KYV201]: unloadable-inputs/no-policy.yaml:12:5: policy label, rule add: spec.rules[0].mode: unknown field",
+        "[KYV101]: unloadable-inputs/no-such-file.yaml: cannot be read: no such file or directory",
+        "[KYV113]: unloadable-inputs/values.yaml:3:1: globalvalues: unknown field",
+        "[KYV602]: 3 suites could not be loaded",
     ] {
-        assert!(ended.stderr.contains(&format!("error[{error}")), "{error}\n{}", ended.stderr);
+        assert!(ended.stderr.contains(&format!("error{error}")), "{error}\n{}", ended.stderr);
     }
 }
 
@@ -353,7 +353,12 @@ fn contradicting_expectations_are_not_rewritten() {
     fs::write(folder.path().join("one.yaml"), one).unwrap();
     let ended = kyv(folder.path(), &["--update"]);
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("contradict each other; not written"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("error[KYV607]: ")
+            && ended.stderr.contains("contradict each other; not written"),
+        "{}",
+        ended.stderr
+    );
     assert_eq!(fs::read_to_string(folder.path().join("one.yaml")).unwrap(), one);
 }
 
@@ -494,6 +499,7 @@ fn unused_values_are_noted() {
     ] {
         assert!(ended.stderr.contains(wanted), "{wanted}\n{}", ended.stderr);
     }
+    assert_eq!(ended.stderr.matches("note[KYV606]: ").count(), 3, "{}", ended.stderr);
     assert_eq!(ended.stderr.lines().count(), 3, "{}", ended.stderr);
 }
 

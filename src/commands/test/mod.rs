@@ -22,7 +22,8 @@ use crate::report::{SuiteCounts, SuiteReport, UnloadedSuite};
 use crate::semantics::DivergenceSet;
 use crate::source::{custom_kinds, find_suites};
 
-use super::arguments::{Color, DialectArguments, EngineArguments};
+use super::arguments::{DialectArguments, EngineArguments};
+use super::color::Color;
 use super::exit::Exit;
 use super::options::RunOptions;
 use super::reporter::Reporter;
@@ -147,6 +148,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         ..options
     };
     on_threads(&options, |reporter| {
+        reporter.set_color(arguments.color);
         let Some(files) = find(arguments, reporter) else { return };
         let limits = &options.input_limits;
         let Some(kinds) = reporter.loaded(custom_kinds(&arguments.crds, limits)) else { return };

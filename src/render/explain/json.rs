@@ -63,10 +63,11 @@ impl Explanation<'_> {
                 row.insert(name, list(texts.iter().map(String::as_str)));
             }
         }
-        if let Some(Outcome::Error(error)) = rule.report.map(|report| &report.outcome)
-            && let Some(hint) = &error.hint
-        {
-            row.insert("hint", self.redactor.text(hint).into());
+        if let Some(Outcome::Error(error)) = rule.report.map(|report| &report.outcome) {
+            row.insert("code", error.code.name().into());
+            if let Some(hint) = &error.hint {
+                row.insert("hint", self.redactor.text(hint).into());
+            }
         }
         if let Some(anchor) = &rule.anchor {
             row.insert("anchor", anchor_json(anchor));

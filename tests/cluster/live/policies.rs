@@ -62,7 +62,11 @@ fn cluster_policies_are_used() {
         (5, 0),
         "{run:?}"
     );
-    assert!(run.stderr.contains("stands in for the policy team of the cluster"), "{run:?}");
+    assert!(
+        run.stderr.contains("note[KYV227]: ")
+            && run.stderr.contains("stands in for the policy team of the cluster"),
+        "{run:?}"
+    );
 
     // An exception of the cluster takes one object out.
     except(&server, "web", "c");

@@ -143,7 +143,12 @@ fn server_dry_run_shows_stored_objects_and_stores_nothing() {
     let replayed =
         kyv(admin, &["diff", "secrets", "-n", "web", "-p", &secret, "--server-dry-run", "--replay", tape]);
     let words = "Secret/web/login: secret/r: not replayable: the rule needs values of the Secret web/login";
-    assert!(replayed.code == Some(3) && replayed.stderr.contains(words), "{replayed:?}");
+    assert!(
+        replayed.code == Some(3)
+            && replayed.stderr.contains("error[KYV324]: ")
+            && replayed.stderr.contains(words),
+        "{replayed:?}"
+    );
     let files = fs::read_dir(tape).expect("a folder");
     let files: String =
         files.map(|entry| fs::read_to_string(entry.expect("a file").path()).expect("text")).collect();

@@ -166,7 +166,7 @@ fn targets_are_read_and_their_access_is_reviewed() {
     };
     let run = kyv(admin, &check);
     assert_eq!((run.code, &*run.stdout), (Some(3), ""), "{run:?}");
-    assert!(run.stderr.contains(&refused("get")), "{run:?}");
+    assert!(run.stderr.contains("error[KYV323]: ") && run.stderr.contains(&refused("get")), "{run:?}");
     assert!(!run.stderr.contains("note[KYV806]: Kyverno"), "{run:?}");
     // A difference was reached: the version that runs here is on one side of it.
     server.kubectl_ok(&["apply", "-f", "-"], KYVERNO);
