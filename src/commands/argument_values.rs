@@ -1,5 +1,6 @@
 //! Values of arguments, read from their texts.
 
+use std::fmt::Write as _;
 use std::num::ParseIntError;
 use std::time::Duration;
 
@@ -62,6 +63,35 @@ pub(super) fn limit(text: &str) -> Result<(String, usize), ArgumentError> {
     if is_known { Ok((name, number)) } else { Err(ArgumentError::UnknownLimit { name }) }
 }
 
+/// What each limit limits.
+const LIMITS: [(&str, &str); 11] = [
+    ("yaml-depth", "nesting of a document, aliases included"),
+    ("yaml-documents", "documents of an input"),
+    ("yaml-bytes", "bytes of an input"),
+    ("yaml-alias-nodes", "nodes from aliases before their share is limited"),
+    ("steps", "steps of a rule on an object"),
+    ("result-bytes", "bytes of a value that an expression returns"),
+    ("result-depth", "nesting of a value that an expression returns"),
+    ("rounds", "scans of one string for variables"),
+    ("foreach-iterations", "iterations of the loops of a rule on an object"),
+    ("context-depth", "context entries that load within one another"),
+    ("targets", "targets of the rules of a run"),
+];
+
+/// The limits with their defaults, one per line.
+pub(super) fn limits_help() -> String {
+    let (inputs, evaluation) = (Limits::default(), engine::Limits::default());
+    let default = |name: &str| {
+        let input = Limit::ALL.into_iter().find(|limit| limit.name() == name).map(|limit| inputs.get(limit));
+        input.or_else(|| evaluation.get(name)).unwrap_or_default()
+    };
+    let mut text = format!("{:<20}{:<12}WHAT IT LIMITS\n", "NAME", "DEFAULT");
+    for (name, what) in LIMITS {
+        let _ = writeln!(text, "{name:<20}{:<12}{what}", default(name));
+    }
+    text
+}
+
 /// The names of the limits of the input and the evaluation.
 pub(super) fn limit_names() -> impl Iterator<Item = &'static str> {
     Limit::ALL.iter().map(|limit| limit.name()).chain(engine::Limits::NAMES)
@@ -94,4 +124,16 @@ pub(super) fn request_timeout(text: &str) -> Result<Duration, ArgumentError> {
 pub(super) fn extra(text: &str) -> Result<(String, String), ArgumentError> {
     let (name, value) = text.split_once('=').ok_or(ArgumentError::Expected("NAME=VALUE"))?;
     Ok((name.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_on_limits_has_all_of_them() {
+        assert_eq!(LIMITS.map(|(name, _)| name).to_vec(), limit_names().collect::<Vec<_>>());
+        let help = limits_help();
+        assert!(help.lines().all(|line| line.len() <= 80 && !line.contains(" 0 ")), "{help}");
+    }
 }

@@ -221,7 +221,8 @@ pub(super) struct EngineArguments {
     /// The seed of random values.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Set a limit on the size of inputs or on the work of a rule, such as yaml-depth=512 or steps=5000000.
+    /// Set a limit on the size of inputs or on the work of a rule, such as yaml-depth=512 or steps=5000000; `help` lists
+    /// all limits.
     #[arg(long, value_name = "NAME=N", value_delimiter = ',', value_parser = limit)]
     limit: Vec<(String, usize)>,
 }

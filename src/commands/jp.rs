@@ -38,8 +38,7 @@ Examples:
 const NOW_HELP: &str =
     "The time that expressions see, such as 2026-01-31T12:00:00Z; the start of the run by default";
 
-const LIMIT_HELP: &str =
-    "Set a limit on the size of the input or on the work on a document, such as steps=5000000";
+const LIMIT_HELP: &str = "Set a limit on the size of the input or on the work on a document, such as steps=5000000; `help` lists all limits";
 
 /// Evaluate JMESPath in Kyverno's dialect, and list its functions.
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
 use super::exit::Exit;
+use super::help::{find, shown};
 use super::version::print;
 
 /// Print a page of the manual.
@@ -44,16 +45,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
 
 /// The page about a command, in the language of roff.
 fn page(program: clap::Command, words: &[String]) -> Result<String, clap::Error> {
-    let mut command = program;
-    for word in words {
-        let Some(found) = shown(&command).find(|inner| inner.get_name() == word).cloned() else {
-            let names: Vec<_> = shown(&command).map(clap::Command::get_name).collect();
-            let expected = if names.is_empty() { "nothing more".into() } else { names.join(", ") };
-            let message = format!("no page is about `{word}`; expected {expected}");
-            return Err(command.error(clap::error::ErrorKind::InvalidSubcommand, message));
-        };
-        command = found;
-    }
+    let command = find(program, words)?;
     // A page has its examples at the end, where the help of a command has them first.
     let examples = command.get_before_help().map(ToString::to_string);
     let version = concat!("kubectl-kyv ", env!("CARGO_PKG_VERSION"));
@@ -69,10 +61,6 @@ fn page(program: clap::Command, words: &[String]) -> Result<String, clap::Error>
         section.control("fi", []).to_writer(&mut text)?;
     }
     Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
-fn shown(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
-    command.get_subcommands().filter(|inner| !inner.is_hide_set())
 }
 
 /// A line for each page of a command: the words that `man` needs for it.

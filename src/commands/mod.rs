@@ -21,9 +21,11 @@ mod external_diff;
 mod formats;
 mod function;
 mod grouped;
+mod help;
 mod in_place;
 mod jp;
 mod kubectl;
+mod kyverno_cli;
 mod live;
 mod man;
 mod manifests;
@@ -61,13 +63,14 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::diagnostics::Code;
+use crate::render;
 
 use color::Color;
 use exit::Exit;
 use kubectl::as_kubectl;
 
 /// The help of a command, in the order that kubectl has: examples before options, usage last.
-const HELP: &str = "{about}\n\n{before-help}{all-args}\n\nUsage:\n  {usage}\n";
+const HELP: &str = "{about}\n\n{before-help}{all-args}\n\nUsage:\n  {usage}{after-help}\n";
 
 /// Shows and applies what Kyverno mutate policies do to Kubernetes objects.
 #[derive(Debug, Parser)]
@@ -75,11 +78,16 @@ const HELP: &str = "{about}\n\n{before-help}{all-args}\n\nUsage:\n  {usage}\n";
     version,
     disable_help_subcommand = true,
     disable_version_flag = true,
+    subcommand_required = true,
+    arg_required_else_help = true,
     max_term_width = 120,
     help_template = "{about}\n\nUsage:\n  {usage}\n\n{all-args}{after-help}\n",
     after_help = "Use \"kubectl kyv COMMAND --help\" for more about a command."
 )]
 struct Cli {
+    /// Print the version.
+    #[arg(short = 'V', long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
     #[command(subcommand)]
     command: Command,
 }
@@ -96,6 +104,8 @@ enum Command {
     Version(version::Arguments),
     Completion(completion::Arguments),
     Man(man::Arguments),
+    Options(help::OptionsArguments),
+    Help(help::Arguments),
 }
 
 /// Runs the program with its arguments, the first of which is its own name.
@@ -117,17 +127,22 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some((config, rest)) = function::plugin_config(&arguments) {
         return function::run_plugin(config, rest).into();
     }
+    if let Some(exit) = answered(&arguments) {
+        return exit.into();
+    }
     let exit = match parse(&arguments) {
-        Ok(Cli { command: Command::Mutate(arguments) }) => mutate::run(*arguments),
-        Ok(Cli { command: Command::Diff(arguments) }) => diff::run(*arguments),
-        Ok(Cli { command: Command::Explain(arguments) }) => explain::run(*arguments),
-        Ok(Cli { command: Command::Jp(arguments) }) => jp::run(&arguments),
-        Ok(Cli { command: Command::Test(arguments) }) => test::run(&arguments),
-        Ok(Cli { command: Command::Fn(arguments) }) => function::run(&arguments),
-        Ok(Cli { command: Command::Argocd(arguments) }) => argocd::run(&arguments),
-        Ok(Cli { command: Command::Version(arguments) }) => version::run(&arguments),
-        Ok(Cli { command: Command::Completion(arguments) }) => completion::run(&arguments),
-        Ok(Cli { command: Command::Man(arguments) }) => man::run(&arguments),
+        Ok(Cli { command: Command::Mutate(arguments), .. }) => mutate::run(*arguments),
+        Ok(Cli { command: Command::Diff(arguments), .. }) => diff::run(*arguments),
+        Ok(Cli { command: Command::Explain(arguments), .. }) => explain::run(*arguments),
+        Ok(Cli { command: Command::Jp(arguments), .. }) => jp::run(&arguments),
+        Ok(Cli { command: Command::Test(arguments), .. }) => test::run(&arguments),
+        Ok(Cli { command: Command::Fn(arguments), .. }) => function::run(&arguments),
+        Ok(Cli { command: Command::Argocd(arguments), .. }) => argocd::run(&arguments),
+        Ok(Cli { command: Command::Version(arguments), .. }) => version::run(&arguments),
+        Ok(Cli { command: Command::Completion(arguments), .. }) => completion::run(&arguments),
+        Ok(Cli { command: Command::Man(arguments), .. }) => man::run(&arguments),
+        Ok(Cli { command: Command::Options(_), .. }) => help::run_options(),
+        Ok(Cli { command: Command::Help(words), .. }) => help::run(&words, arguments.first()),
         Err(error) => {
             print_error(&error);
             if error.use_stderr() { Exit::Input } else { Exit::Done }
@@ -179,6 +194,28 @@ fn completed(arguments: &[OsString]) -> Option<&[OsString]> {
     rest.split_first().filter(|(command, _)| *command == "__complete").map(|(_, words)| words)
 }
 
+/// Prints what needs no parsing: the short help, the list of limits, and the equivalent of a command line of the Kyverno CLI.
+/// `None` for any other command line.
+fn answered(arguments: &[OsString]) -> Option<Exit> {
+    let words: Option<Vec<String>> =
+        arguments.iter().skip(1).map(|word| word.to_str().map(str::to_owned)).collect();
+    let words = words?;
+    let has = |flag: &str| words.iter().any(|word| word == flag);
+    if has("-h")
+        && !has("--help")
+        && let Some(text) = help::short(&words)
+    {
+        return Some(version::print(text));
+    }
+    if has("--limit=help") || words.windows(2).any(|pair| pair == ["--limit", "help"]) {
+        return Some(version::print(&argument_values::limits_help()));
+    }
+    let (text, exit) = kyverno_cli::answer(&words)?;
+    // The exit code is the same if the message cannot be written.
+    let _written = io::stderr().lock().write_all(render::printable(&text).as_bytes());
+    Some(exit)
+}
+
 fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = command(arguments.first()).try_get_matches_from(arguments)?;
     Cli::from_arg_matches(&matches)
@@ -191,7 +228,7 @@ fn command(program: Option<&OsString>) -> clap::Command {
         Some(name) if !name.starts_with("kubectl-") => name.into_owned(),
         _ => "kubectl kyv".to_owned(),
     };
-    let command = Cli::command().mut_subcommands(as_kubectl);
+    let command = Cli::command().mut_subcommands(|command| help::with_short_lists(as_kubectl(command)));
     command.bin_name(name)
 }
 

@@ -33,6 +33,20 @@ impl Limits {
     pub const NAMES: [&'static str; 7] =
         ["steps", "result-bytes", "result-depth", "rounds", "foreach-iterations", "context-depth", "targets"];
 
+    /// The limit of this name, if there is one.
+    pub fn get(&self, name: &str) -> Option<usize> {
+        Some(match name {
+            "steps" => self.steps,
+            "result-bytes" => self.result_bytes,
+            "result-depth" => self.result_depth,
+            "rounds" => self.rounds,
+            "foreach-iterations" => self.foreach_iterations,
+            "context-depth" => self.context_depth,
+            "targets" => self.targets,
+            _ => return None,
+        })
+    }
+
     /// Sets the limit of this name; `false` if there is none.
     pub fn set(&mut self, name: &str, value: usize) -> bool {
         match name {
@@ -84,7 +98,7 @@ mod tests {
     #[test]
     fn every_named_limit_can_be_set() {
         let mut limits = Limits::default();
-        assert!(Limits::NAMES.into_iter().all(|name| limits.set(name, 7)));
+        assert!(Limits::NAMES.into_iter().all(|name| limits.set(name, 7) && limits.get(name) == Some(7)));
         assert_eq!(
             limits,
             Limits {

@@ -65,6 +65,16 @@ impl Limits {
     /// relies on a stack.
     pub const MAX_DEPTH: usize = 1000;
 
+    /// A limit.
+    pub const fn get(&self, limit: Limit) -> usize {
+        match limit {
+            Limit::Depth => self.depth,
+            Limit::Documents => self.documents,
+            Limit::Bytes => self.bytes,
+            Limit::AliasNodes => self.alias_nodes,
+        }
+    }
+
     /// Sets the limit of this name; `false` for a name that is no limit.
     pub fn set(&mut self, name: &str, value: usize) -> bool {
         match Limit::ALL.into_iter().find(|limit| limit.name() == name) {

@@ -41,9 +41,77 @@ fn every_command_has_a_man_page() {
     let unknown = folder.run(&["man", "jp", "nonsense"]);
     assert_eq!((unknown.code, &*unknown.stdout), (Some(2), ""));
     assert!(
-        unknown.stderr.contains("no page is about `nonsense`; expected query, function"),
+        unknown.stderr.contains("no command is called `nonsense`; expected query, function"),
         "{}",
         unknown.stderr
+    );
+}
+
+#[test]
+fn help_is_a_flag_and_a_command() {
+    let folder = Folder::new(&[]);
+    for words in [&["diff"][..], &["jp", "query"], &["options"], &[]] {
+        let by_flag = folder.run(&[words, &["--help"]].concat());
+        folder.run(&[&["help"], words].concat()).is(0, &by_flag.stdout, &[]);
+    }
+    folder.run(&["help", "nonsense"]).is(
+        2,
+        "",
+        &["no command is called `nonsense`; expected mutate, diff, explain"],
+    );
+    for flag in ["-V", "--version"] {
+        folder.run(&[flag]).is(0, concat!("kubectl-kyv ", env!("CARGO_PKG_VERSION"), "\n"), &[]);
+    }
+    for command in ["diff", "mutate", "explain", "test"] {
+        let short = folder.run(&[command, "-h"]);
+        assert!(short.code == Some(0) && short.stdout.lines().count() <= 24, "{command}");
+        let long = folder.run(&[command, "--help"]).stdout;
+        assert!(long.contains("\nExit codes:\n  0    "), "{long}");
+        assert!(!long.contains("--client-certificate"), "{long}");
+    }
+    assert!(folder.run(&["options"]).stdout.contains("      --client-certificate <FILE>\n"));
+}
+
+#[test]
+fn limits_and_operators_are_listed() {
+    let folder = Folder::new(&[]);
+    for arguments in [&["diff", "--limit", "help"][..], &["jp", "query", "--limit=help"]] {
+        let listed = folder.run(arguments);
+        assert!(
+            listed.code == Some(0) && listed.stdout.contains("\nsteps               1000000     "),
+            "{}",
+            listed.stdout
+        );
+    }
+    let policy = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: a}
+spec:
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    preconditions: {all: [{key: a, operator: '==', value: a}]}
+    mutate: {patchStrategicMerge: {data: {a: b}}}
+";
+    folder.write("policy.yaml", policy);
+    folder.write("in.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
+    let refused = folder.run(&["mutate", "-p", "policy.yaml", "-f", "in.yaml"]);
+    refused.is(2, "", &["unknown operator, expected one of Equals, NotEquals, In, AnyIn, AllIn, NotIn"]);
+}
+
+#[test]
+fn command_lines_of_the_kyverno_cli_are_translated() {
+    let folder = Folder::new(&[]);
+    let line = ["apply", "policy.yaml", "--resource", "my pod.yaml", "--exception=e.yaml", "-s", "a.b=c"];
+    folder.run(&line).is(
+        2,
+        "",
+        &["\n  kubectl kyv diff -p policy.yaml -f 'my pod.yaml' --exceptions e.yaml --set a.b=c\n"],
+    );
+    folder.run(&["diff", "-p", "policy.yaml", "-r", "pod.yaml"]).is(
+        2,
+        "",
+        &["error: `-r` of the Kyverno CLI is `-f` here:\n  kubectl kyv diff -p policy.yaml -f pod.yaml\n"],
     );
 }
 
@@ -77,6 +145,8 @@ fn help_texts_match_snapshots() {
         "version",
         "completion",
         "man",
+        "options",
+        "help",
     ] {
         let words = command.split('-').filter(|word| !word.is_empty());
         let ended = folder.run(&words.chain(["--help"]).collect::<Vec<_>>());

@@ -175,7 +175,10 @@ impl Loader {
             let operator = Operator::from_name(name);
             if operator.is_none() {
                 let names = Operator::NAMES.iter().map(|(name, _)| *name);
-                loader.error_at(loader.at.clone(), "unknown operator", nearest(name, names));
+                let nearest = nearest(name, names);
+                let message =
+                    if nearest.is_some() { "unknown operator".to_owned() } else { unknown_operator() };
+                loader.error_at(loader.at.clone(), message, nearest);
             }
             operator
         })
@@ -220,6 +223,12 @@ impl Loader {
             _ => refuse(loader),
         });
     }
+}
+
+/// The message about an operator that is like none, with all of them.
+fn unknown_operator() -> String {
+    let names: Vec<&str> = Operator::NAMES.iter().map(|(name, _)| *name).collect();
+    format!("unknown operator, expected one of {}", names.join(", "))
 }
 
 fn with_article(type_name: &str) -> String {

@@ -210,7 +210,9 @@ fn errors_have_paths_and_suggestions() {
                 "unknown operator at `[0].operator`, did you mean `Equals`?".into(),
             ],
         ),
-        (r#"[{"key":1,"operator":"Matches","value":1}]"#, vec!["unknown operator at `[0].operator`".into()]),
+        (r#"[{"key":1,"operator":"Matches","value":1}]"#, vec!["unknown operator, expected one of Equals, NotEquals, In, AnyIn, AllIn, NotIn, AnyNotIn, AllNotIn, GreaterThan, \
+                 GreaterThanOrEquals, LessThan, LessThanOrEquals, DurationGreaterThan, DurationGreaterThanOrEquals, \
+                 DurationLessThan, DurationLessThanOrEquals, Equal, NotEqual at `[0].operator`".into()]),
         (
             r#"[{"key":1,"operator":["In"],"value":1,"message":2}]"#,
             vec![
