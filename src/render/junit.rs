@@ -107,6 +107,7 @@ mod tests {
             reason: reason.to_owned(),
             message: "]]> <".to_owned(),
             difference: None,
+            missing: None,
             states: None,
             secrets: Secrets::default(),
         };

@@ -276,6 +276,7 @@ mod tests {
             reason: reason.to_owned(),
             message: "a\nb hidden".to_owned(),
             difference,
+            missing: None,
             states: Some((secret("x"), secret("hidden"))),
             secrets: Secrets::default(),
         };

@@ -24,7 +24,9 @@ pub use missing_data::MissingData;
 pub use order::OrderDependence;
 pub use outcome::{Outcome, RuleError, SkipReason};
 pub use server_dry_run::{ServerDryRun, ServerDryRuns};
-pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, UnloadedSuite, Verdict};
+pub use suite::{
+    Difference, MissingExpectation, Subject, SuiteCounts, SuiteReport, SuiteRow, UnloadedSuite, Verdict,
+};
 pub use totals::{Counts, Flag, FlagCounts, Flagged, RunningKyverno, Totals, TotalsKey, TotalsRow};
 pub use trace::{
     ConditionTrace, ElementOutcome, ExceptionTrace, Iteration, Trace, VariableError, VariableTrace,

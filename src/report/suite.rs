@@ -40,6 +40,8 @@ pub struct SuiteRow {
     pub message: String,
     /// The difference to the expected object.
     pub difference: Option<Difference>,
+    /// The object whose file of expected objects does not exist.
+    pub missing: Option<MissingExpectation>,
     /// The object before and after; secrets in them must not be shown.
     pub states: Option<(Value, Value)>,
     /// The secrets in it.
@@ -97,6 +99,15 @@ pub struct Difference {
     /// The actual object, without ignored fields, with its keys in the order of the expected one.
     pub actual: Value,
     /// The actual object, in the form of the file.
+    pub object: Value,
+}
+
+/// An object whose file of expected objects does not exist.
+#[derive(Clone, Debug)]
+pub struct MissingExpectation {
+    /// The file, as the suite names it.
+    pub file: Text,
+    /// The actual object.
     pub object: Value,
 }
 

@@ -41,4 +41,4 @@ pub use text::{items_of, read_text};
 pub use user::load_user;
 pub use values::{AssignmentError, LoadedValues, assignment, load_values, values_inside};
 pub use world::OfflineWorld;
-pub use write::{check_unchanged, replace_file, replace_read_file};
+pub use write::{check_unchanged, create_file, replace_file, replace_read_file};

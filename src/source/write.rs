@@ -31,6 +31,20 @@ pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), SourceError> {
     replace(path, content, || Ok(()))
 }
 
+/// Writes a file that does not exist yet, and its folder.
+///
+/// # Errors
+///
+/// A file that exists; errors of the system.
+pub fn create_file(path: &Path, content: &[u8]) -> Result<(), SourceError> {
+    let fail = |cause| SourceError::unwritable(path.display().to_string(), cause);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(fail)?;
+    }
+    let mut file = fs::File::create_new(path).map_err(fail)?;
+    file.write_all(content).map_err(fail)
+}
+
 /// As [`replace_file`], unless the file was changed since it was read.
 ///
 /// # Errors

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::engine::{LAST_APPLIED, World};
 use crate::policy::{Operation, Policy, RuleSummary, Why};
-use crate::report::{Difference, ObjectReport, Outcome, RuleReport, Subject, SuiteRow, Verdict};
+use crate::report::{
+    Difference, MissingExpectation, ObjectReport, Outcome, RuleReport, Subject, SuiteRow, Verdict,
+};
 use crate::resources::KindScope;
 use crate::secrets::Secrets;
 use crate::value::{ObjectRef, Text, Value};
@@ -19,8 +21,13 @@ pub type ExpectedFiles = BTreeMap<Text, Result<Vec<Value>, UnreadableFile>>;
 
 /// Why a file has no expected objects.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct UnreadableFile(pub String);
+#[error("{message}")]
+pub struct UnreadableFile {
+    /// The errors.
+    pub message: String,
+    /// Whether there is no such file.
+    pub is_missing: bool,
+}
 
 /// The outcomes of a suite's objects.
 #[derive(Debug)]
@@ -317,7 +324,12 @@ impl Checker<'_> {
             let missing = format!("{file} does not have the object");
             let failed = match self.compare(file, state, of_target) {
                 Comparison::Same => None,
-                Comparison::Unreadable(error) => Some((Verdict::Fail, format!("Resource error: {error}"))),
+                Comparison::Unreadable(error) => {
+                    if error.is_missing {
+                        row.missing = Some(MissingExpectation { file: file.clone(), object: state.clone() });
+                    }
+                    Some((Verdict::Fail, format!("Resource error: {error}")))
+                }
                 Comparison::Missing if self.expectation.fail_on_missing => {
                     Some((Verdict::Fail, format!("Resource error: {missing}")))
                 }
@@ -347,8 +359,11 @@ impl Checker<'_> {
     fn compare(&self, file: &Text, actual: &Value, of_target: bool) -> Comparison {
         let documents = match self.evaluation.expected.get(file) {
             Some(Ok(documents)) => documents,
-            Some(Err(UnreadableFile(error))) => return Comparison::Unreadable(error.clone()),
-            None => return Comparison::Unreadable(format!("{file} was not read")),
+            Some(Err(error)) => return Comparison::Unreadable(error.clone()),
+            None => {
+                let message = format!("{file} was not read");
+                return Comparison::Unreadable(UnreadableFile { message, is_missing: false });
+            }
         };
         let mut actual = self.placed(actual);
         let Some(identity) = ObjectRef::of(&actual) else { return Comparison::Missing };
@@ -414,6 +429,7 @@ impl Checker<'_> {
             reason,
             message: String::new(),
             difference: None,
+            missing: None,
             states: None,
             secrets: Secrets::default(),
         }
@@ -466,5 +482,5 @@ enum Comparison {
     Same,
     Differs(Difference),
     Missing,
-    Unreadable(String),
+    Unreadable(UnreadableFile),
 }

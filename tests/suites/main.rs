@@ -2,6 +2,7 @@
 
 mod conformance;
 mod differential;
+mod init;
 mod order;
 mod test_command;
 mod views;

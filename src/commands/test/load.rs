@@ -303,7 +303,7 @@ impl Loader<'_> {
     fn expected(&self, file: &str) -> Result<Vec<Expected>, UnreadableFile> {
         let documents = read_file(&self.path(file), &self.limits).map_err(|errors| {
             let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
-            UnreadableFile(errors.join("\n"))
+            UnreadableFile { message: errors.join("\n"), is_missing: !self.path(file).exists() }
         })?;
         let objects = documents.iter().enumerate().flat_map(|(index, document)| {
             let items = items_of(document).into_iter();

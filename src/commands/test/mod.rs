@@ -1,5 +1,6 @@
 //! `test`: runs Kyverno's test suites.
 
+mod init;
 mod load;
 mod run;
 mod selector;
@@ -45,7 +46,10 @@ Examples:
   kubectl kyv test policies/ -o junit > report.xml
 
   # Write the current results to the files of expected objects
-  kubectl kyv test policies/add-labels --update";
+  kubectl kyv test policies/add-labels --update
+
+  # Write a suite for a policy
+  kubectl kyv test --init policies/add-labels.yaml";
 
 const LEGACY_HELP: &str = "\
 How to interpret `overlay` and `patches`, the legacy fields of mutate rules. Kyverno 1.19 refuses policies with them: \
@@ -113,9 +117,15 @@ pub(super) struct Arguments {
     /// Also show the messages of the rules.
     #[arg(long, help_heading = "Output")]
     detailed_results: bool,
-    /// Show differences, write the results to the files of expected objects, and run again.
+    /// Show differences, write the results to the files of expected objects, create files that do not exist,
+    /// and run again.
     #[arg(long, help_heading = "Output")]
     update: bool,
+    /// Write a suite for this policy, and run it: kyverno-test.yaml, objects that its rules change and objects
+    /// that they do not select, and expected objects. The suite is written to DIR, by default to
+    /// .kyverno-test beside the policy. Files that exist stay as they are.
+    #[arg(long, value_name = "POLICY", conflicts_with_all = ["update", "file_name"], help_heading = "Output")]
+    init: Option<PathBuf>,
     /// When to colour diffs.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     color: Color,
@@ -149,7 +159,14 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     };
     on_threads(&options, |reporter| {
         reporter.set_color(arguments.color);
-        let Some(files) = find(arguments, reporter) else { return };
+        let files = match &arguments.init {
+            Some(policy) => {
+                let folder = arguments.paths.first().map(PathBuf::as_path);
+                init::write(policy, folder, &options, reporter).map(|suite| vec![suite])
+            }
+            None => find(arguments, reporter),
+        };
+        let Some(files) = files else { return };
         let limits = &options.input_limits;
         let Some(kinds) = reporter.loaded(custom_kinds(&arguments.crds, limits)) else { return };
         let Some(schemas) = reporter.valid(schemas(&kinds)) else { return };
@@ -162,7 +179,14 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         };
         let mut results = runner.run(&files);
         let rewrites = results.iter().flat_map(|result| &result.rewrites);
-        if arguments.update && update::write(rewrites, limits, reporter) {
+        let creations = results.iter().flat_map(|result| &result.creations);
+        let is_written = if arguments.init.is_some() {
+            update::create(creations, reporter)
+        } else {
+            arguments.update
+                && update::write(rewrites, limits, reporter) | update::create(creations, reporter)
+        };
+        if is_written {
             results = runner.run(&files);
         }
         finish(arguments, results, reporter);

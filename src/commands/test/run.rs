@@ -21,7 +21,7 @@ use crate::yaml::Document;
 
 use super::load::{Loaded, Loader};
 use super::selector::Selector;
-use super::update::Rewrite;
+use super::update::{Creation, Rewrite};
 
 /// What all suites of a run share.
 pub(super) struct Runner<'a> {
@@ -44,6 +44,8 @@ pub(super) struct SuiteResult {
     pub(super) divergences: DivergenceSet,
     /// The expected objects that differ.
     pub(super) rewrites: Vec<Rewrite>,
+    /// The objects whose files of expected objects do not exist.
+    pub(super) creations: Vec<Creation>,
 }
 
 impl SuiteResult {
@@ -60,6 +62,7 @@ impl SuiteResult {
             unmatched_names: Vec::new(),
             divergences: DivergenceSet::NONE,
             rewrites: Vec::new(),
+            creations: Vec::new(),
         }
     }
 }
@@ -181,6 +184,11 @@ impl Runner<'_> {
             Some(Rewrite::new(folder.join(&*difference.file), object, row))
         });
         let rewrites = rewrites.flatten().collect();
+        let creations = rows.iter().filter_map(|row| {
+            let missing = row.missing.as_ref()?;
+            Some(Creation { file: folder.join(&*missing.file), object: missing.object.clone() })
+        });
+        let creations = creations.collect();
         let notes = loaded.notes.into_iter().map(|note| match note.starts_with(&*folder.to_string_lossy()) {
             true if !folder.as_os_str().is_empty() => note,
             _ => format!("{shown}: {note}"),
@@ -192,6 +200,7 @@ impl Runner<'_> {
             unmatched_names,
             divergences,
             rewrites,
+            creations,
             ..SuiteResult::skipped(file, notes)
         }
     }

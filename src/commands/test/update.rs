@@ -1,14 +1,14 @@
 //! Updates of files with expected objects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::diagnostics::Code;
 use crate::render::{Palette, counted, suite_difference};
 use crate::report::SuiteRow;
-use crate::source::{Location, SourceError, read_text, replace_file};
-use crate::value::{Pointer, Value};
-use crate::yaml::{Limits, read};
+use crate::source::{Location, SourceError, create_file, read_text, replace_file};
+use crate::value::{ObjectRef, Pointer, Value};
+use crate::yaml::{self, Limits, read};
 
 use crate::commands::evaluate::set;
 use crate::commands::exit::Exit;
@@ -78,6 +78,54 @@ pub(super) fn write<'r>(
         }
     }
     written
+}
+
+/// An object whose file of expected objects does not exist.
+#[derive(Debug)]
+pub(super) struct Creation {
+    pub(super) file: PathBuf,
+    pub(super) object: Value,
+}
+
+/// Writes files of expected objects that do not exist; returns whether anything was written.
+pub(super) fn create<'c>(all: impl Iterator<Item = &'c Creation>, reporter: &mut Reporter) -> bool {
+    let mut files: BTreeMap<&PathBuf, Vec<&Value>> = BTreeMap::new();
+    for Creation { file, object } in all {
+        let objects = files.entry(file).or_default();
+        if !objects.contains(&object) {
+            objects.push(object);
+        }
+    }
+    let mut written = false;
+    for (file, objects) in files {
+        let names: BTreeSet<_> = objects.iter().map(|object| ObjectRef::of(object)).collect();
+        if names.len() < objects.len() {
+            let message = "expectations of several results contradict each other; not written";
+            reporter.error(Exit::Changes, format_args!("{}: {message}", file.display()));
+            continue;
+        }
+        match create_file(file, documents(objects.iter().copied()).as_bytes()) {
+            Ok(()) => {
+                written = true;
+                let objects = counted(objects.len(), "object");
+                reporter.summary(&format!("{}: created with {objects}", file.display()));
+            }
+            Err(error) => reporter.source_error(&error),
+        }
+    }
+    written
+}
+
+/// Objects as the documents of a file.
+pub(super) fn documents<'o>(objects: impl Iterator<Item = &'o Value>) -> String {
+    let mut text = String::new();
+    for object in objects {
+        if !text.is_empty() {
+            text.push_str("---\n");
+        }
+        yaml::print(object, &mut text);
+    }
+    text
 }
 
 /// The text of a file with some of its objects rewritten; all other documents stay as they are.
