@@ -6,7 +6,7 @@ use crate::render::{Origin, shown_message};
 use crate::report::{ObjectReport, Outcome};
 use crate::secrets::Secrets;
 use crate::source::cluster::{RecordingCluster, StoredObjects};
-use crate::source::{Content, InputDocument, OldObjects};
+use crate::source::{Content, InputDocument, OldObjects, Place, helm_marker};
 use crate::value::{Change, GroupVersionKind, Pointer, Segment, Text, Value};
 use crate::yaml::Document;
 
@@ -42,6 +42,8 @@ pub(super) struct Evaluated {
     pub(super) after: Option<Value>,
     /// How many objects have no `apiVersion` or `kind`, and so were not evaluated.
     pub(super) without_kind: usize,
+    /// The first marker of a Helm template.
+    pub(super) helm_marker: Option<Place>,
 }
 
 /// An object with its outcome.
@@ -89,6 +91,10 @@ pub(super) struct NotIdempotent {
 }
 
 impl Evaluated {
+    pub(super) const fn new(source: InputDocument) -> Self {
+        Self { source, origin: None, objects: Vec::new(), after: None, without_kind: 0, helm_marker: None }
+    }
+
     pub(super) fn show_secrets(&mut self) {
         self.objects.iter_mut().for_each(|object| object.report.shows_secrets = true);
     }
@@ -174,14 +180,14 @@ impl<'a, W: World> Evaluator<'a, W> {
     }
 
     pub(super) fn evaluate(&self, source: InputDocument) -> Evaluated {
-        let mut evaluated =
-            Evaluated { source, origin: None, objects: Vec::new(), after: None, without_kind: 0 };
+        let mut evaluated = Evaluated::new(source);
         let Some(value) = evaluated.source.value().cloned() else { return evaluated };
         if evaluated.source.further {
             add_targets(&value, &mut evaluated);
         } else if self.live && matches!(evaluated.source.content, Content::Object(_)) {
             self.evaluate_live(&value, &mut evaluated);
         } else {
+            evaluated.helm_marker = evaluated.document().and_then(helm_marker);
             evaluated.after = self.evaluate_value(&value, &mut Pointer::default(), None, &mut evaluated);
         }
         evaluated

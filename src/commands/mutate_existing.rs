@@ -112,5 +112,5 @@ fn of_cluster(taken: MutatedTarget) -> Evaluated {
     let after = report.is_changed().then(|| report.after.clone());
     let source = InputDocument { input: 0, content: Content::Object(before), file: None, further: true };
     let object = Evaluation { is_update: true, ..Evaluation::new(Pointer::default(), report) };
-    Evaluated { source, origin: None, objects: vec![object], after, without_kind: 0 }
+    Evaluated { objects: vec![object], after, ..Evaluated::new(source) }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 
 use crate::diagnostics::{Code, Coded as _};
-use crate::policy::{Policy, Why};
+use crate::policy::{Policy, WarningCause, Why};
 use crate::render::{counted, first_names};
 use crate::source::{
-    LoadedExceptions, LoadedPolicies, PolicyNote, Unsupported, UnsupportedCause, not_evaluated,
+    LoadedExceptions, LoadedPolicies, PolicyNote, PolicyWarning, Unsupported, UnsupportedCause, not_evaluated,
 };
 
 use super::exit::Exit;
@@ -20,10 +20,19 @@ const NAMED_POLICIES: usize = 3;
 const EXCEPTION: &str = "PolicyException";
 const EXCEPTION_HINT: &str = " here (`--exceptions` takes those of kyverno.io)";
 
-/// Notes on the policies. Unsupported ones are reported as errors at once, unless they are to be skipped.
+/// What notes on policies depend on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NoteSettings {
+    /// Whether unsupported policies are skipped, and not errors.
+    pub(super) skips_unsupported: bool,
+    /// The input that sets the user who sends the requests; `None` if it is known.
+    pub(super) missing_user: Option<&'static str>,
+}
+
+/// Warnings and notes on the policies. Unsupported ones are reported as errors at once, unless they are to be skipped.
 pub(super) fn policy_notes(
     loaded: &LoadedPolicies,
-    skips_unsupported: bool,
+    settings: NoteSettings,
     reporter: &mut Reporter,
 ) -> Vec<Note> {
     let is_verbose = reporter.is_verbose();
@@ -33,13 +42,37 @@ pub(super) fn policy_notes(
     } else {
         grouped_unsupported(unsupported)
     };
-    let mut notes = Vec::new();
-    if skips_unsupported {
+    let mut notes = warnings(loaded, settings.missing_user, is_verbose);
+    if settings.skips_unsupported {
         notes.extend(texts.into_iter().map(|(code, text)| Note::omission(code, text)));
     } else {
         texts.iter().for_each(|(code, text)| reporter.error(Exit::Evaluation, *code, text));
     }
     notes.extend(if is_verbose { verbose_notes(loaded) } else { grouped_notes(loaded) });
+    notes
+}
+
+/// All warnings, or one for each group of one cause.
+fn warnings(loaded: &LoadedPolicies, missing_user: Option<&str>, is_verbose: bool) -> Vec<Note> {
+    let mut groups: IndexMap<&WarningCause, Vec<&PolicyWarning>> = IndexMap::new();
+    for warning in &loaded.warnings {
+        if missing_user.is_some() || !warning.cause.depends_on_user() {
+            groups.entry(&warning.cause).or_default().push(warning);
+        }
+    }
+    let mut notes = Vec::new();
+    for (cause, group) in groups {
+        let cure = missing_user.filter(|_| cause.depends_on_user());
+        let cure = cure.map_or_else(String::new, |input| format!("; {input} sets it"));
+        if is_verbose || group.len() == 1 {
+            let texts = group.iter().map(|one| format!("{}: {}: {cause}{cure}", one.place, one.name));
+            notes.extend(texts.map(|text| Note::warning(cause.code(), text)));
+        } else {
+            let names = group.iter().map(|one| format!("{} ({})", one.name, one.place));
+            let text = format!("{cause}{cure}: {}", first_names(NAMED_POLICIES, names));
+            notes.push(Note::warning(cause.code(), text));
+        }
+    }
     notes
 }
 

@@ -116,6 +116,11 @@ impl Note {
         Self::new(NoteKind::Omission, code, text)
     }
 
+    /// A warning.
+    pub(super) fn warning(code: Code, text: impl Into<String>) -> Self {
+        Self::new(NoteKind::Warning, code, text)
+    }
+
     /// A note about the whole run that is never an error.
     pub(super) fn other(code: Code, text: impl Into<String>) -> Self {
         Self::new(NoteKind::Other, code, text)
@@ -294,6 +299,11 @@ impl Reporter {
 
     pub(super) fn note(&mut self, code: Code, message: impl Display) {
         self.add(Note::other(code, message.to_string()));
+    }
+
+    /// Prints a warning, which is an error in a strict run.
+    pub(super) fn warning(&mut self, code: Code, message: impl Display) {
+        self.add(Note::warning(code, message.to_string()));
     }
 
     /// Prints a note on an omission, which is an error in a strict run.

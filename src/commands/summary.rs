@@ -11,6 +11,7 @@ use crate::render::{
 };
 use crate::report::{ObjectReport, Outcome, RunningKyverno, ServerDryRun, Totals};
 use crate::semantics::{DivergenceSet, Semantics};
+use crate::source::Place;
 use crate::source::cluster::{InstalledKyverno, MissingSchema};
 use crate::value::{Change, Text};
 use crate::yaml::{Edited, Fallback};
@@ -45,6 +46,9 @@ pub(super) struct RunSummary {
     /// How many documents have no `apiVersion` or `kind`, and the names of their inputs.
     without_kind: usize,
     without_kind_in: BTreeSet<String>,
+    /// How many documents have markers of Helm templates, and where the first one is.
+    unrendered: usize,
+    first_unrendered: Option<Place>,
     /// The places of documents that were printed canonically, by the reason why they could not be edited.
     printed: BTreeMap<Fallback, Vec<String>>,
     /// The places of documents in which aliases were written out.
@@ -169,6 +173,10 @@ impl RunSummary {
         for object in &evaluated.objects {
             self.add_object(object);
             self.add_second_run(evaluated, object, verbose);
+        }
+        if let Some(place) = &evaluated.helm_marker {
+            self.unrendered += 1;
+            self.first_unrendered.get_or_insert_with(|| place.clone());
         }
         if evaluated.without_kind > 0 {
             self.without_kind += evaluated.without_kind;
@@ -353,6 +361,18 @@ impl RunSummary {
 
     /// Notes on documents that are no objects or could not be edited.
     fn report_documents(&self, reporter: &mut Reporter) {
+        if let Some(first) = &self.first_unrendered {
+            let what = match self.unrendered {
+                1 => format!("{first}: a marker of a Helm template is text here"),
+                number => {
+                    format!("markers of Helm templates are text here, in {number} documents, first: {first}")
+                }
+            };
+            reporter.warning(
+                Code::HelmTemplate,
+                format_args!("{what}; render the chart first (`helm template`)"),
+            );
+        }
         if self.without_kind > 0 {
             let documents = counted(self.without_kind, "document");
             let names = listed(self.without_kind_in.iter().cloned());

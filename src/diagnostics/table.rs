@@ -73,6 +73,7 @@ codes! {
     PassedThrough = 117 "documents without apiVersion or kind are passed through",
     Reformatted = 118 "comments or aliases of a document could not be kept",
     UnusedInput = 119 "a part of an input file is ignored",
+    HelmTemplate = 120 "a Helm template that was not rendered",
 
     UnknownField = 201 "a policy has an unknown field",
     WrongType = 202 "a field of a policy has the wrong type",
@@ -107,6 +108,11 @@ codes! {
     IgnoredField = 231 "a field of a policy has no effect",
     AutogenSkipped = 232 "no rules for Pod controllers are generated",
     RuleWithoutObjects = 233 "a rule selected no object",
+    BrokenAnchor = 234 "a key that is almost an anchor",
+    OpenVariable = 235 "braces that begin no variable",
+    NullMetadata = 236 "a patch deletes the whole metadata",
+    UncalledFunction = 237 "the name of a function without a call",
+    NoRules = 238 "a policy without rules",
 
     KeyNotFound = 301 "a variable has no value: the key does not exist",
     ExpressionSyntax = 302 "an expression is not valid JMESPath",

@@ -5,6 +5,7 @@
 
 mod ast;
 mod base64;
+mod doubt;
 mod error;
 mod functions;
 mod image;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 use crate::semantics::DivergenceSet;
 use crate::value::{Text, Value};
 
+pub use doubt::Doubt;
 pub use error::{EvalError, Limit, ParseError};
 pub use functions::{Signature, functions};
 pub use image::{ImageError, ImageReference};

@@ -20,7 +20,7 @@ pub use condition::{
     Condition, ConditionError, Conditions, Evaluated, IntegerTyping, InvalidCondition, Resolver, Verdict,
 };
 pub use leaf::LeafPattern;
-pub use nearest::nearest;
+pub use nearest::{edit_distance, nearest};
 pub use operator::Operator;
 pub use range::Range;
 pub use wildcard::{is_wildcard, matches};

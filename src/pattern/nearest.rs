@@ -15,7 +15,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
 }
 
 /// The Damerau–Levenshtein distance: insertions, deletions, substitutions and swaps of neighbouring letters.
-fn edit_distance(from: &str, to: &str) -> usize {
+pub fn edit_distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut older = vec![0; to.len() + 1];
     let mut last: Vec<usize> = (0..=to.len()).collect();

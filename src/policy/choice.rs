@@ -45,6 +45,7 @@ impl PolicyChoice {
                 let meta = &mut policy.meta;
                 meta.not_evaluated.retain(|part| part.rule.as_deref().is_none_or(has_rule));
                 meta.notes.retain(|note| note.rule.as_deref().is_none_or(has_rule));
+                meta.warnings.retain(|warning| warning.rule.as_deref().is_none_or(has_rule));
                 !policy.rules.is_empty()
             }
             #[cfg(test)]

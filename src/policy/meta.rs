@@ -6,7 +6,7 @@ use crate::diagnostics::Code;
 use crate::semantics::DivergenceSet;
 use crate::value::{Pointer, Text, Value};
 
-use super::{Candidate, PolicyError};
+use super::{Candidate, PolicyError, Warning};
 
 /// What policies of all families have.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct Meta {
     pub not_evaluated: Vec<NotEvaluated>,
     /// What its author may want to know.
     pub notes: Vec<Note>,
+    /// What loads and cannot be meant.
+    pub warnings: Vec<Warning>,
     /// The divergences that the policy itself reaches, whatever the objects.
     pub divergences: DivergenceSet,
     /// Why a cluster refuses the policy, which is loaded here nonetheless.
@@ -39,6 +41,7 @@ impl Meta {
             failure_policy: FailurePolicy::default(),
             not_evaluated: Vec::new(),
             notes: Vec::new(),
+            warnings: Vec::new(),
             divergences: DivergenceSet::NONE,
             refused: Vec::new(),
         }

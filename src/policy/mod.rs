@@ -27,6 +27,7 @@ mod requests;
 mod set;
 mod target_selector;
 mod user;
+mod warning;
 
 use crate::value::{GroupVersionKind, Text};
 
@@ -53,6 +54,7 @@ pub use requests::RequestFilters;
 pub use set::{Candidates, PolicySet, Walk};
 pub use target_selector::{TargetError, TargetSelector};
 pub use user::UserInfo;
+pub use warning::{Warning, WarningCause};
 
 /// A policy of any family, compiled.
 #[derive(Clone, Debug)]

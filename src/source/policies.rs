@@ -9,13 +9,13 @@ use indexmap::IndexMap;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::diagnostics::Code;
-use crate::policy::{DocumentKind, Policy, PolicyChoice, PolicyError, kind_of, parse};
+use crate::policy::{DocumentKind, Policy, PolicyChoice, PolicyError, WarningCause, kind_of, parse};
 use crate::semantics::{Dialect, DivergenceSet};
 use crate::value::{Pointer, Text, Value};
 use crate::yaml::{Document, Limits, Source, print};
 
 use super::text::{documents_of, items_of, read_documents};
-use super::{Location, SourceError, Walk, expand};
+use super::{Location, Place, SourceError, Walk, expand};
 
 /// The policies of the inputs.
 #[derive(Debug, Default)]
@@ -26,6 +26,19 @@ pub struct LoadedPolicies {
     pub origins: Vec<String>,
     /// Notes on other documents.
     pub notes: Vec<PolicyNote>,
+    /// What loads and cannot be meant.
+    pub warnings: Vec<PolicyWarning>,
+}
+
+/// Something in a policy that loads and cannot be meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyWarning {
+    /// Its place.
+    pub place: Place,
+    /// `POLICY/RULE`, or the policy.
+    pub name: String,
+    /// What it is.
+    pub cause: WarningCause,
 }
 
 /// A note on a document that is not evaluated, or unusual.
@@ -262,10 +275,11 @@ impl PolicyLoader {
                 self.refused.errors.extend(errors);
                 self.refused.divergences.extend(divergences);
             }
-            Found::Policy { policy, kind, name, origin } => {
+            Found::Policy { policy, kind, name, origin, places } => {
                 if let Some(first) = self.seen.insert(format!("{kind}/{name}"), origin.clone()) {
                     self.loaded.notes.push(PolicyNote::Twice { origin: origin.clone(), first, name });
                 }
+                self.loaded.warnings.extend(located(&policy, &places));
                 self.loaded.policies.push(*policy);
                 self.loaded.origins.push(origin);
             }
@@ -277,8 +291,29 @@ impl PolicyLoader {
 enum Found {
     NoPolicy,
     Note(PolicyNote),
-    Invalid { name: String, errors: Vec<SourceError>, divergences: DivergenceSet },
-    Policy { policy: Box<Policy>, kind: Text, name: String, origin: String },
+    Invalid {
+        name: String,
+        errors: Vec<SourceError>,
+        divergences: DivergenceSet,
+    },
+    Policy {
+        policy: Box<Policy>,
+        kind: Text,
+        name: String,
+        origin: String,
+        /// Those of its warnings.
+        places: Vec<(Pointer, Place)>,
+    },
+}
+
+/// The warnings of a policy with their places.
+fn located(policy: &Policy, places: &[(Pointer, Place)]) -> impl Iterator<Item = PolicyWarning> {
+    let name = policy.full_name();
+    policy.meta().warnings.iter().filter_map(move |warning| {
+        let (_, place) = places.iter().find(|(pointer, _)| *pointer == warning.pointer)?;
+        let name = warning.rule.as_ref().map_or_else(|| name.to_string(), |rule| format!("{name}/{rule}"));
+        Some(PolicyWarning { place: place.clone(), name, cause: warning.cause.clone() })
+    })
 }
 
 /// The contents of a text.
@@ -314,7 +349,10 @@ impl Found {
             DocumentKind::Policy => match parse(value, dialect) {
                 Ok(policy) => {
                     let kind = value.get("kind").and_then(Value::as_text).cloned().unwrap_or_default();
-                    Self::Policy { policy: Box::new(policy), kind, name: name(), origin: origin() }
+                    let pointers = policy.meta().warnings.iter().map(|warning| &warning.pointer);
+                    let place = |pointer: &Pointer| (pointer.clone(), Place::of(document, &at.join(pointer)));
+                    let places = pointers.map(place).collect();
+                    Self::Policy { policy: Box::new(policy), kind, name: name(), origin: origin(), places }
                 }
                 Err(errors) => {
                     let mut divergences = DivergenceSet::NONE;

@@ -150,6 +150,18 @@ impl SyntaxError {
         Self { kind: ErrorKind::Further, ..self }
     }
 
+    /// What helps if the line has braces of a template.
+    fn hint(&self) -> Option<&'static str> {
+        const HELM: [&str; 4] = ["{{-", "{{.", "{{ .", "{{ include"];
+        let is_form = matches!(self.kind, ErrorKind::Syntax(_) | ErrorKind::Key(_));
+        let line = self.excerpt.lines().next().filter(|line| is_form && line.contains("{{"))?;
+        Some(if HELM.iter().any(|marker| line.contains(marker)) {
+            "Helm templates are not read; render the chart first (`helm template`)"
+        } else {
+            "put a value with `{{ }}` in quotes: \"{{ … }}\""
+        })
+    }
+
     /// The line, and a caret below the column.
     pub fn excerpt(&self) -> &str {
         &self.excerpt
@@ -162,7 +174,11 @@ impl fmt::Display for SyntaxError {
         if !self.name.is_empty() {
             write!(f, "{}:", self.name)?;
         }
-        write!(f, "{}: {}\n{}", self.position, self.kind, self.excerpt)
+        write!(f, "{}: {}\n{}", self.position, self.kind, self.excerpt)?;
+        match self.hint() {
+            Some(hint) => write!(f, "\n  hint: {hint}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -181,6 +197,24 @@ mod tests {
             "web.yaml:2:4: unclosed\n2 | b: [\n  |    ^"
         );
         assert!(size_of::<SyntaxError>() <= 128);
+    }
+
+    #[test]
+    fn an_error_at_braces_of_a_template_has_a_hint() {
+        for (text, expected) in [
+            ("a: {{ request.object.b }}\n", Some("put a value with `{{ }}` in quotes: \"{{ … }}\"")),
+            ("a:\n  {{- if .Values.b }}\n  b: c\n", Some("Helm templates are not read")),
+            ("a: {{ .Values.b }}\n", Some("Helm templates are not read")),
+            ("a: [\n", None),
+            ("a: '{{ b }}'\na: 1\n", None),
+        ] {
+            let source = Source::new("web.yaml", text);
+            let errors = crate::yaml::read(&source.into(), &Limits::default()).unwrap_err();
+            let message = errors[0].to_string();
+            let hint = message.split_once("\n  hint: ").map(|(_, hint)| hint);
+            assert_eq!(hint.is_some(), expected.is_some(), "{message}");
+            assert!(hint.unwrap_or_default().starts_with(expected.unwrap_or_default()), "{message}");
+        }
     }
 
     #[test]

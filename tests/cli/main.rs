@@ -15,3 +15,4 @@ mod jp;
 mod order;
 mod properties;
 mod screen;
+mod warnings;

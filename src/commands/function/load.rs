@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::admission::View;
 use crate::commands::argument_values::{self, limit_names};
 use crate::commands::options::RunOptions;
-use crate::commands::policy_notes::{exception_notes, policy_notes};
+use crate::commands::policy_notes::{NoteSettings, exception_notes, policy_notes};
 use crate::commands::reporter::{Note, Reporter, Verbosity};
 use crate::commands::session::schemas;
 use crate::decode::{DecodeError, unknown_field};
@@ -94,7 +94,10 @@ impl Function {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let mut notes = policy_notes(&policies, false, reporter);
+        let is_user_known = user.as_ref().is_some_and(|user| !user.is_unknown());
+        let missing_user = (!is_user_known).then_some(InputNames::FUNCTION.user);
+        let note_settings = NoteSettings { skips_unsupported: false, missing_user };
+        let mut notes = policy_notes(&policies, note_settings, reporter);
         notes.extend(exception_notes(&exceptions, Some(&policies.policies)));
         notes.extend(generated.notes.into_iter().map(|text| Note::other(Code::PassedThrough, text)));
         let unknown = values.values.unknown_to(&policies.policies, [].iter());

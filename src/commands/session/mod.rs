@@ -26,7 +26,7 @@ use super::missing_schemas::MissingSchemas;
 use super::options::RunOptions;
 use super::pager::Pager;
 use super::policies::kind_selectors;
-use super::policy_notes::{exception_notes, policy_notes};
+use super::policy_notes::{NoteSettings, exception_notes, policy_notes};
 use super::reporter::{Note, Reporter};
 use super::run_context::RunContext;
 use super::spool::Spool;
@@ -114,7 +114,10 @@ impl Session {
         let inputs = LoadedInputs::load(options, cluster.as_ref(), &namespace, reporter);
         let inputs = inputs.filter(|_| !is_unreachable)?;
         let LoadedInputs { policies, exceptions, values, user, mut kinds, old, objects } = inputs;
-        let mut notes = policy_notes(&policies, options.skip_unsupported, reporter);
+        let is_user_known = user.as_ref().is_some_and(|user| !user.is_unknown());
+        let missing_user = (!is_user_known).then_some(options.input_names.user);
+        let settings = NoteSettings { skips_unsupported: options.skip_unsupported, missing_user };
+        let mut notes = policy_notes(&policies, settings, reporter);
         // Names of policies that are not chosen are unknown here.
         let all = options.choice.is_everything().then_some(&*policies.policies);
         notes.extend(exception_notes(&exceptions, all));
@@ -126,7 +129,6 @@ impl Session {
             missing_schemas = missing;
         }
         let mut notes_on_acts = Vec::new();
-        let is_user_known = user.as_ref().is_some_and(|user| !user.is_unknown());
         let filters =
             state.map(|cluster| filters(cluster, is_user_known, &mut notes_on_acts)).unwrap_or_default();
         let schemas = reporter.valid(schemas(&kinds))?;

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use crate::diagnostics::Code;
 use crate::pattern;
-use crate::resources::{Resources, groups_of_cluster_kind};
+use crate::resources::groups_of_cluster_kind;
 use crate::value::{Pointer, Segment, Text, Value};
 use crate::variables::holds_variable;
 
 use super::findings::Findings;
+use super::warnings::meant_kind;
 use super::written::filters;
 use crate::policy::error::PolicyError;
 use crate::policy::fields::{filled, given, is_blank, list, string, texts};
@@ -192,12 +193,10 @@ impl Checks<'_> {
                 selector.subresource, selector.kind
             ));
         }
-        if selector.kind.starts_with(|first: char| first.is_ascii_lowercase()) {
-            let meant = Resources::built_in().iter().find(|resource| resource.is_named(&selector.kind));
-            let meant =
-                meant.map_or_else(String::new, |meant| format!(", did you mean `{}`?", meant.kind.kind));
+        let is_lower_case = selector.kind.starts_with(|first: char| first.is_ascii_lowercase());
+        if is_lower_case && meant_kind(&selector).is_none() {
             self.note(Code::NeverMatches, format!(
-                "the kind selector `{kind}` begins in lower case, and matches only objects of such a `kind`{meant}"
+                "the kind selector `{kind}` begins in lower case, and matches only objects of such a `kind`"
             ));
         }
         if self.settings.namespaced && is_cluster_scoped(&selector) {

@@ -20,6 +20,7 @@ mod schema;
 mod selection;
 mod subject;
 mod variable_checks;
+mod warnings;
 mod written;
 
 #[cfg(test)]

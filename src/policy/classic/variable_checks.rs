@@ -35,7 +35,7 @@ static TARGET_NAMES: LazyLock<Regex> = LazyLock::new(|| {
 const TARGET_FIELDS: [&str; 5] = ["apiVersion", "kind", "namespace", "name", "uid"];
 
 /// What only a request of a user has.
-static USER_NAMES: LazyLock<Regex> = LazyLock::new(|| {
+pub(super) static USER_NAMES: LazyLock<Regex> = LazyLock::new(|| {
     expression(
         r"(?:^|[^.])(?:serviceAccountName|serviceAccountNamespace|request\.userInfo|request\.roles|request\.clusterRoles)",
     )
