@@ -29,8 +29,6 @@ pub(super) enum CostRule {
     Both,
     /// Addresses are compared; whether the second is a text to be read first, and whether both are networks.
     Network { text: bool, network: bool },
-    /// A named format.
-    Format,
     /// A list is made.
     MakeList,
     /// A list is flattened.
@@ -69,7 +67,6 @@ impl CostRule {
             "containsCIDR" => {
                 return Self::Network { text: overload == Some("cidr_contains_cidr_string"), network: true };
             }
-            "validate" => return Self::Format,
             "_==_" => return Self::Equal,
             "_!=_" => return Self::Smaller,
             _ => {}
@@ -117,7 +114,6 @@ impl CostRule {
             Self::Smaller | Self::Equal => tenth(full_size(0).min(full_size(1))),
             Self::Both => tenth(size(0) + size(1)),
             Self::Network { text, network } => network_cost(args, text, network),
-            Self::Format => format_cost(args),
             Self::MakeList => result.size() + LIST_CALL,
             Self::Flatten => {
                 let depth = match args.get(1) {
@@ -190,10 +186,4 @@ fn network_cost(args: &[Val], text: bool, network: bool) -> u64 {
         cost += tenth(args.get(1).map_or(1, Val::size));
     }
     cost
-}
-
-fn format_cost(args: &[Val]) -> u64 {
-    let Some(Val::Opaque(opaque)) = args.first() else { return 1 };
-    let size = args.get(1).map_or(1, Val::size);
-    tenth(size + 1) * rounded_up(opaque.regex_size(), 0.25)
 }

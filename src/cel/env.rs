@@ -7,9 +7,9 @@ use super::types::Type;
 /// Whose environment expressions are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// The API server's for MutatingAdmissionPolicies.
+    /// The API server's for `MutatingAdmissionPolicy`.
     Kubernetes,
-    /// Kyverno's for MutatingPolicies.
+    /// Kyverno's for `MutatingPolicy`.
     Kyverno,
 }
 
@@ -178,7 +178,7 @@ type Fields = &'static [(&'static str, &'static str)];
 const FIELDS: &[(&str, Fields)] = &[
     ("JSONPatch", &[("op", "string"), ("path", "string"), ("from", "string"), ("value", "dyn")]),
     ("libs.Exception", &[("allowedImages", "strings"), ("allowedValues", "strings")]),
-    ("kyverno.ServiceAccount", &[("Name", "string"), ("Namespace", "string")]),
+    ("user.ServiceAccount", &[("Name", "string"), ("Namespace", "string")]),
     (
         REQUEST,
         &[

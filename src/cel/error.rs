@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::diagnostics::{Code, Coded};
+
 /// One fault of an expression that is refused when it is compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
@@ -57,6 +59,12 @@ impl fmt::Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
+impl Coded for CompileError {
+    fn code(&self) -> Code {
+        Code::CelRefused
+    }
+}
+
 /// Why an evaluation fails. The texts are those of Kubernetes and Kyverno.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -82,6 +90,15 @@ pub enum EvalError {
     /// The evaluation makes more bytes than is allowed.
     #[error("operation cancelled: the values made are larger than {0} bytes")]
     MemoryLimit(usize),
+}
+
+impl Coded for EvalError {
+    fn code(&self) -> Code {
+        match self {
+            Self::CostLimit | Self::MemoryLimit(_) => Code::EvaluationLimit,
+            _ => Code::CelFailed,
+        }
+    }
 }
 
 impl EvalError {

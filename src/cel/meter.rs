@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::regexp::Regexp;
 use crate::value::Text;
 
+use super::env::Dialect;
 use super::error::EvalError;
 use super::limits::{COST_LIMIT, MEMORY_LIMIT};
 
@@ -16,6 +17,8 @@ pub struct Meter {
     bytes: usize,
     /// The regular expression of the call that runs, or of the last one.
     pub(super) regexp: Option<(Text, Arc<Regexp>)>,
+    /// Whose rules apply.
+    pub(super) dialect: Dialect,
 }
 
 impl Default for Meter {
@@ -27,7 +30,7 @@ impl Default for Meter {
 impl Meter {
     /// A meter with a limit of its own.
     pub const fn with_limit(limit: u64) -> Self {
-        Self { cost: 0, limit, bytes: 0, regexp: None }
+        Self { cost: 0, limit, bytes: 0, regexp: None, dialect: Dialect::Kubernetes }
     }
 
     /// The cost so far.

@@ -11,10 +11,13 @@ mod env;
 mod error;
 mod eval;
 mod functions;
+mod image;
+mod json;
 mod lexer;
 mod limits;
 mod meter;
-mod number;
+mod network;
+
 mod opaque;
 mod parser;
 mod plan;
@@ -34,8 +37,11 @@ use crate::value::Text;
 pub use env::{Dialect, Env};
 pub use error::{CompileError, EvalError, Issue};
 pub use functions::{Signature, signatures};
+pub use image::Image;
+pub use json::to_json;
 pub use limits::{COST_LIMIT, MAX_EXPRESSION_CHARS, MAX_EXPRESSION_DEPTH, MEMORY_LIMIT};
 pub use meter::Meter;
+pub use network::Network;
 pub use opaque::Opaque;
 pub use text::canonical;
 pub use types::Type;
@@ -46,6 +52,7 @@ pub use variables::{Activation, Variables};
 pub struct Program {
     source: Text,
     plan: plan::Step,
+    dialect: Dialect,
     output: Type,
 }
 
@@ -66,7 +73,7 @@ impl Program {
         if !issues.is_empty() {
             return Err(CompileError::new(source, issues));
         }
-        Ok(Self { source: source.into(), plan, output })
+        Ok(Self { source: source.into(), plan, dialect: env.dialect(), output })
     }
 
     /// The text that it was compiled from.
@@ -85,7 +92,7 @@ impl Program {
     ///
     /// A missing key, values that a function does not take, an exceeded limit.
     pub fn evaluate(&self, variables: &dyn Variables, meter: &mut Meter) -> Result<Val, EvalError> {
-        eval::evaluate(&self.plan, variables, meter)
+        eval::evaluate(&self.plan, self.dialect, variables, meter)
     }
 }
 

@@ -1,29 +1,78 @@
 //! Values of libraries.
 
-use crate::value::Quantity;
+use core::net::IpAddr;
+
+use crate::value::{Quantity, Version};
+
+use super::image::Image;
+use super::network::Network;
 
 /// A value that only the functions of its library look into.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Opaque {
     /// An amount, such as `500m`.
     Quantity(Quantity),
+    /// A sum or difference of amounts.
+    ComputedQuantity(Quantity),
+    /// A semantic version.
+    Semver(Version<'static>),
+    /// An address.
+    Ip(IpAddr),
+    /// A network.
+    Cidr(Network),
+    /// A reference to an image.
+    Image(Image),
 }
 
 impl Opaque {
     pub(super) const fn type_name(&self) -> &'static str {
         match self {
-            Self::Quantity(_) => "kubernetes.Quantity",
+            Self::Quantity(_) | Self::ComputedQuantity(_) => "kubernetes.Quantity",
+            Self::Semver(_) => "kubernetes.Semver",
+            Self::Ip(_) => "net.IP",
+            Self::Cidr(_) => "net.CIDR",
+            Self::Image(_) => "kyverno.image",
         }
     }
 
-    /// What the cost of comparing it follows from.
-    pub(super) const fn size(&self) -> u64 {
-        1
+    pub(super) const fn is_computed(&self) -> bool {
+        matches!(self, Self::ComputedQuantity(_))
     }
 
-    /// The size of the regular expression of a format.
-    pub(super) const fn regex_size(&self) -> u64 {
-        1
+    /// The amount, if it is one.
+    pub(super) const fn as_quantity(&self) -> Option<&Quantity> {
+        if let Self::Quantity(quantity) | Self::ComputedQuantity(quantity) = self {
+            Some(quantity)
+        } else {
+            None
+        }
+    }
+
+    /// What the costs of its functions follow from.
+    pub(super) fn size(&self) -> u64 {
+        match self {
+            Self::Ip(address) => {
+                if address.is_ipv4() {
+                    4
+                } else {
+                    16
+                }
+            }
+            Self::Cidr(network) => u64::from(network.bits).div_ceil(8),
+            Self::Quantity(_) | Self::ComputedQuantity(_) | Self::Semver(_) | Self::Image(_) => 1,
+        }
+    }
+}
+
+impl PartialEq for Opaque {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Semver(a), Self::Semver(b)) => a == b,
+            (Self::Ip(a), Self::Ip(b)) => a == b,
+            (Self::Cidr(a), Self::Cidr(b)) => a == b,
+            (Self::Image(a), Self::Image(b)) => a == b,
+            _ => self.as_quantity().is_some_and(|quantity| other.as_quantity() == Some(quantity)),
+        }
     }
 }

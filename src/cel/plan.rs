@@ -15,13 +15,13 @@ pub(super) enum Step {
     Const(Val),
     Path(Box<Path>),
     Call(Box<CallStep>),
-    And(Vec<Step>),
-    Or(Vec<Step>),
-    Conditional(Box<[Step; 3]>),
+    And(Vec<Self>),
+    Or(Vec<Self>),
+    Conditional(Box<[Self; 3]>),
     /// Elements, and whether each is optional.
-    List(Vec<(Step, bool)>),
+    List(Vec<(Self, bool)>),
     /// Keys, values, and whether each entry is optional.
-    Map(Vec<(Step, Step, bool)>),
+    Map(Vec<(Self, Self, bool)>),
     Message(Box<MessageStep>),
     Fold(Box<FoldStep>),
     Bind(Box<BindStep>),
@@ -50,6 +50,8 @@ pub(super) enum Root {
 pub(super) struct Qualifier {
     pub(super) key: QualifierKey,
     pub(super) optional: bool,
+    /// The operand is known to be a message.
+    pub(super) of_message: bool,
 }
 
 pub(super) enum QualifierKey {

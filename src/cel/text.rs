@@ -44,7 +44,8 @@ pub fn canonical(value: &Val) -> String {
     }
 }
 
-/// The fields as those of a map; unset texts of a JSONPatch are empty. Inside of `Object` messages have no names.
+/// The fields as those of a map; unset texts of a `JSONPatch` are empty. Inside of `Object` messages have no
+/// names, and optional values are what is in them.
 fn message_text(message: &MessageVal) -> String {
     let named = |name: &str| format!("{}:", Value::from(name).to_json());
     let mut items: Vec<String> =
@@ -59,7 +60,9 @@ fn message_text(message: &MessageVal) -> String {
 
 fn inner(value: &Val) -> String {
     match value {
-        Val::Message(message) => message_text(message),
+        Val::Message(message) if &*message.name != "JSONPatch" => message_text(message),
+        Val::Optional(None) => "null".to_owned(),
+        Val::Optional(Some(value)) => inner(value),
         Val::List(list) => {
             let items: Vec<String> = list.iter().map(|item| inner(&item)).collect();
             format!("[{}]", items.join(","))
@@ -77,7 +80,15 @@ fn double(value: f64) -> String {
 }
 
 fn opaque_text(opaque: &Opaque) -> String {
-    match opaque {
-        Opaque::Quantity(quantity) => format!("kubernetes.Quantity({quantity})"),
-    }
+    let text = match opaque {
+        Opaque::Quantity(quantity) | Opaque::ComputedQuantity(quantity) => quantity.to_string(),
+        Opaque::Semver(version) => {
+            let [major, minor, patch] = version.numbers();
+            format!("{major}.{minor}.{patch}")
+        }
+        Opaque::Ip(address) => address.to_string(),
+        Opaque::Cidr(network) => network.to_string(),
+        Opaque::Image(image) => image.to_string(),
+    };
+    format!("{}({text})", opaque.type_name())
 }

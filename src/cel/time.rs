@@ -48,7 +48,8 @@ pub(super) fn parse_timestamp(text: &str) -> Result<Timestamp, EvalError> {
     let zone_bytes = zone.as_bytes();
     let offset =
         zone == "Z" || (zone.len() == 6 && matches!(zone_bytes[0], b'+' | b'-') && zone_bytes[3] == b':');
-    if !shaped || !offset || &text[17..19] == "60" {
+    let in_day = zone == "Z" || (zone.get(1..3) <= Some("23") && zone.get(4..6) <= Some("59"));
+    if !shaped || !offset || !in_day || &text[17..19] == "60" {
         return Err(error());
     }
     let stamp: Timestamp = text.replace(',', ".").parse().map_err(|_| error())?;
@@ -57,7 +58,10 @@ pub(super) fn parse_timestamp(text: &str) -> Result<Timestamp, EvalError> {
 
 /// A timestamp, unless its year is out of range.
 pub(super) fn in_range(stamp: Timestamp) -> Result<Timestamp, EvalError> {
-    if (FIRST..=LAST).contains(&stamp.as_second()) { Ok(stamp) } else { Err(overflow()) }
+    // Fractions before the first second round towards it.
+    let second = stamp.as_nanosecond().div_euclid(i128::from(SECOND));
+    let is_in_range = (i128::from(FIRST)..=i128::from(LAST)).contains(&second);
+    if is_in_range { Ok(stamp) } else { Err(overflow()) }
 }
 
 pub(super) fn overflow() -> EvalError {
@@ -97,15 +101,58 @@ pub(super) fn from_seconds(seconds: i64) -> Result<Timestamp, EvalError> {
     Timestamp::from_second(seconds).map_err(|_| overflow()).and_then(in_range)
 }
 
+/// Whether a text may be the name of a place with a time zone, which is not supported.
+pub(super) fn is_place(text: &str) -> bool {
+    const ALONE: &[&str] = &[
+        "CET",
+        "CST6CDT",
+        "Cuba",
+        "EET",
+        "EST",
+        "EST5EDT",
+        "Egypt",
+        "Eire",
+        "GB",
+        "GMT",
+        "HST",
+        "Hongkong",
+        "Iceland",
+        "Iran",
+        "Israel",
+        "Jamaica",
+        "Japan",
+        "Kwajalein",
+        "Libya",
+        "Local",
+        "MET",
+        "MST",
+        "MST7MDT",
+        "NZ",
+        "Navajo",
+        "PRC",
+        "PST8PDT",
+        "Poland",
+        "Portugal",
+        "ROC",
+        "ROK",
+        "Singapore",
+        "Turkey",
+        "UCT",
+        "Universal",
+        "W-SU",
+        "WET",
+        "Zulu",
+    ];
+    ALONE.contains(&text) || (text.contains('/') && !text.contains(['.', '\\', ' ']))
+}
+
 /// A time zone: `UTC`, or an offset such as `+01:00` or `-5:30`. Names of places are not supported.
 pub(super) fn zone(text: &str) -> Result<Offset, EvalError> {
     if matches!(text, "" | "UTC" | "Z") {
         return Ok(Offset::UTC);
     }
     let Some((hours, minutes)) = text.split_once(':') else {
-        return Err(EvalError::failed(format!(
-            "the time zone '{text}' is not supported, only UTC and offsets are"
-        )));
+        return Err(EvalError::failed(format!("unknown time zone {text}")));
     };
     let invalid = || EvalError::failed(format!("invalid time zone '{text}'"));
     let negative = hours.starts_with('-');

@@ -22,8 +22,7 @@ pub trait Variables {
     /// # Errors
     ///
     /// Whatever its expression fails with.
-    fn definition(&self, number: usize, meter: &mut Meter) -> Result<Val, EvalError> {
-        let _ = meter;
+    fn definition(&self, number: usize) -> Result<Val, EvalError> {
         Err(EvalError::NoSuchAttribute(format!("variables #{number}")))
     }
 }
@@ -69,7 +68,7 @@ impl Variables for Activation<'_> {
         self.values.get(number).map(|(name, _)| name.to_string()).unwrap_or_default()
     }
 
-    fn definition(&self, number: usize, _: &mut Meter) -> Result<Val, EvalError> {
+    fn definition(&self, number: usize) -> Result<Val, EvalError> {
         if let Some(Some(found)) = self.found.borrow().get(number) {
             return found.clone();
         }

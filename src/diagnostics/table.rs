@@ -138,6 +138,8 @@ codes! {
     InvalidTarget = 322 "a target that cannot be selected or changed",
     TargetRefused = 323 "a target that Kyverno may not read or change",
     NotReplayable = 324 "a rule needs a value that the recording does not have",
+    CelRefused = 390 "a CEL expression is refused",
+    CelFailed = 391 "a CEL expression fails when it is evaluated",
 
     NoUser = 401 "the user of the requests is not known",
     NoNamespaceLabels = 402 "the labels of a namespace are not known",

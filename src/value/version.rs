@@ -73,6 +73,11 @@ impl<'a> Version<'a> {
         Ok(Self { numbers: [major, minor, patch], pre_release: pre_release.map(Cow::Borrowed) })
     }
 
+    /// Major, minor and patch.
+    pub const fn numbers(&self) -> [u64; 3] {
+        self.numbers
+    }
+
     /// The same version, independent of the parsed text.
     pub fn into_owned(self) -> Version<'static> {
         let pre_release = self.pre_release.map(|text| Cow::Owned(text.into_owned()));

@@ -16,7 +16,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
     ("pattern", &["diagnostics", "semantics", "value"], false),
     ("decode", &["pattern", "value"], false),
     ("regexp", &["value"], false),
-    ("cel", &["regexp", "value"], false),
+    ("cel", &["diagnostics", "regexp", "value"], false),
     ("jmespath", &["diagnostics", "regexp", "secrets", "semantics", "pattern", "yaml", "value"], false),
     ("variables", &["diagnostics", "secrets", "semantics", "jmespath", "value"], false),
     ("patch", &["diagnostics", "semantics", "pattern", "yaml", "value"], false),

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use crate::regexp::Regexp;
 use crate::value::Text;
 
-use super::super::ast::{Call, Expr, Kind};
-use super::super::cost::CostRule;
-use super::super::env::Dialect;
-use super::super::functions::{self, Function, Overload};
-use super::super::meter::Meter;
-use super::super::plan::{CallStep, OrElseStep, Step};
-use super::super::types::Type;
-use super::super::value::Val;
 use super::{Checked, Checker};
+use crate::cel::ast::{Call, Expr, Kind};
+use crate::cel::cost::CostRule;
+use crate::cel::env::Dialect;
+use crate::cel::functions::{self, Function, Overload};
+use crate::cel::meter::Meter;
+use crate::cel::plan::{CallStep, OrElseStep, Step};
+use crate::cel::types::Type;
+use crate::cel::value::Val;
 
 /// Conversions of constants are done when an expression is compiled.
 const CONVERSIONS: &[&str] =
@@ -64,16 +64,16 @@ impl Checker<'_> {
             types.push(t);
         }
         self.in_format = was_in_format;
-        let Some((overload, t)) = self.overload(at, function.name, target.is_some(), &types) else {
+        let Some((overload, t)) = self.overload(at, &function.name, target.is_some(), &types) else {
             return (Step::Const(Val::Null), Type::Error);
         };
         if overload.is_some_and(|overload| overload.body.is_none()) {
             return self.refused(at, format!("the function '{}' is not supported", function.name));
         }
         let exprs: Vec<&Expr> = target.into_iter().chain(args).collect();
-        self.validate_call(function.name, &exprs, &types);
-        let regexp = self.literal_regexp(function.name, &exprs);
-        let mut cost = CostRule::of(function.name, overload.map(|overload| overload.id.as_str()));
+        self.validate_call(&function.name, &exprs);
+        let regexp = self.literal_regexp(&function.name, &exprs);
+        let mut cost = CostRule::of(&function.name, overload.map(|overload| overload.id.as_str()));
         if cost == CostRule::SizeOfSecond && steps.get(1).and_then(Step::as_const).is_some_and(is_set) {
             cost = CostRule::Fixed(0);
         }
@@ -88,7 +88,7 @@ impl Checker<'_> {
         if is_empty_search {
             return (Step::Const(Val::Bool(false)), t);
         }
-        if matches!(call.function.name, "or" | "orValue") {
+        if matches!(call.function.name.as_str(), "or" | "orValue") {
             let value = call.function.name == "orValue";
             let mut args = call.args.into_iter();
             let (Some(left), Some(right)) = (args.next(), args.next()) else {
@@ -98,11 +98,11 @@ impl Checker<'_> {
             return (Step::OrElse(Box::new(OrElseStep { left, right, value, lenient })), t);
         }
         if let [arg] = call.args.as_slice()
-            && CONVERSIONS.contains(&call.function.name)
+            && CONVERSIONS.contains(&call.function.name.as_str())
             && let Some(value) = arg.as_const()
             && self.issues.is_empty()
         {
-            return match super::super::eval::apply(&call, &mut Meter::default(), &[value.clone()]) {
+            return match crate::cel::eval::apply(&call, &mut Meter::default(), std::slice::from_ref(value)) {
                 Ok(value) => (Step::Const(value), t),
                 Err(error) => self.refused(at, error.to_string()),
             };
@@ -189,23 +189,25 @@ impl Checker<'_> {
     }
 
     /// What only the values of literal arguments show.
-    fn validate_call(&mut self, name: &str, args: &[&Expr], types: &[Type]) {
+    fn validate_call(&mut self, name: &str, args: &[&Expr]) {
         let text = |index: usize| match args.get(index).map(|arg| &arg.kind) {
             Some(Kind::String(text)) => Some(text.clone()),
             _ => None,
         };
         let fault = match name {
-            "duration" => text(0).filter(|text| super::super::time::parse_duration(text).is_err()).map(|_| 0),
-            "timestamp" => {
-                text(0).filter(|text| super::super::time::parse_timestamp(text).is_err()).map(|_| 0)
-            }
-            "format" => return self.validate_format(args, types),
+            "duration" if matches!(args.first().map(|arg| &arg.kind), Some(Kind::Int(_))) => Some(0),
+            "duration" => text(0).filter(|text| crate::cel::time::parse_duration(text).is_err()).map(|_| 0),
+            "timestamp" => text(0).filter(|text| crate::cel::time::parse_timestamp(text).is_err()).map(|_| 0),
+            "format" => return self.validate_format(args),
             _ if name.starts_with("get") => {
                 if let (Some(zone), Some(arg)) = (text(1), args.get(1))
-                    && let Err(error) = super::super::time::zone(&zone)
+                    && crate::cel::time::is_place(&zone)
                 {
                     let at = arg.at;
-                    self.report(at, error.to_string());
+                    self.report(
+                        at,
+                        format!("the time zone '{zone}' is not supported, only UTC and offsets are"),
+                    );
                 }
                 None
             }

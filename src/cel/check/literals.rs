@@ -1,10 +1,10 @@
 //! Lists, maps and messages.
 
-use super::super::ast::{Element, Entry, Message};
-use super::super::meter::Meter;
-use super::super::plan::{MessageStep, Step};
-use super::super::types::{Type, is_equal_or_less_specific};
 use super::{Checked, Checker};
+use crate::cel::ast::{Element, Entry, Message};
+use crate::cel::meter::Meter;
+use crate::cel::plan::{MessageStep, Step};
+use crate::cel::types::{Type, is_equal_or_less_specific};
 
 impl Checker<'_> {
     pub(super) fn list(&mut self, elements: &[Element]) -> Checked {
@@ -18,6 +18,9 @@ impl Checker<'_> {
             joined = Some(self.joined(joined, &t));
             types.push((at, t));
             steps.push((step, element.optional));
+        }
+        if self.in_format {
+            self.elements.clone_from(&types);
         }
         self.homogeneous_later(types);
         let t = Type::list(joined.unwrap_or_else(|| self.unifier.fresh()));
@@ -113,7 +116,7 @@ fn constant(step: Step) -> Step {
     if !is_constant {
         return step;
     }
-    match super::super::eval::literal(&step, &mut Meter::default()) {
+    match crate::cel::eval::literal(&step, &mut Meter::default()) {
         Some(Ok(value)) => Step::Const(value),
         _ => step,
     }

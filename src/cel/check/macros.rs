@@ -1,10 +1,10 @@
 //! Comprehensions and other macros.
 
-use super::super::ast::{Bind, Fold, FoldKind, OptMap};
-use super::super::plan::{BindStep, FoldStep, OptMapStep, Step};
-use super::super::types::Type;
-use super::super::value::Val;
 use super::{Checked, Checker};
+use crate::cel::ast::{Bind, Fold, FoldKind, OptMap};
+use crate::cel::plan::{BindStep, FoldStep, OptMapStep, Step};
+use crate::cel::types::Type;
+use crate::cel::value::Val;
 
 impl Checker<'_> {
     pub(super) fn fold(&mut self, fold: &Fold) -> Checked {

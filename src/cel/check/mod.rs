@@ -8,11 +8,13 @@ mod validate;
 use crate::value::Text;
 
 use super::ast::{Expr, Index, Kind, Select};
+use super::cost::CostRule;
 use super::env::Env;
 use super::error::Issue;
-use super::plan::{Path, Qualifier, QualifierKey, Root, Step};
+use super::functions;
+use super::plan::{CallStep, Path, Qualifier, QualifierKey, Root, Step};
 use super::types::{Type, Unifier};
-use super::value::Val;
+use crate::cel::value::Val;
 
 /// Checks an expression: its plan and type, unless there are issues.
 pub(super) fn check(env: &Env, expr: &Expr, issues: &mut Vec<Issue>) -> (Step, Type) {
@@ -23,6 +25,7 @@ pub(super) fn check(env: &Env, expr: &Expr, issues: &mut Vec<Issue>) -> (Step, T
         issues,
         homogeneous: Vec::new(),
         in_format: false,
+        elements: Vec::new(),
     };
     let (step, t) = checker.check(expr);
     if checker.issues.is_empty() {
@@ -41,6 +44,8 @@ struct Checker<'a> {
     /// The element types of each literal list, keys and values of each literal map.
     homogeneous: Vec<Vec<(usize, Type)>>,
     in_format: bool,
+    /// The types of the elements of the literal list that was checked last.
+    elements: Vec<(usize, Type)>,
 }
 
 type Checked = (Step, Type);
@@ -112,9 +117,17 @@ impl Checker<'_> {
             return (path(Root::Variable(number)), t.clone());
         }
         if let Some(t) = self.env.type_named(plain) {
-            return type_value(t);
+            return self.type_value(at, t);
         }
         self.refused(at, format!("undeclared reference to '{plain}'"))
+    }
+
+    /// A type as a value, which the types of messages cannot be.
+    fn type_value(&mut self, at: usize, t: Type) -> Checked {
+        if let Type::Named(name) = &t {
+            return self.refused(at, format!("reference to undefined type: {name}"));
+        }
+        (Step::Const(Val::Type(t.clone().into())), Type::Type(Some(t.into())))
     }
 
     fn select(&mut self, expr: &Expr, select: &Select) -> Checked {
@@ -127,7 +140,7 @@ impl Checker<'_> {
                 return (path(Root::Variable(number)), t.clone());
             }
             if let Some(t) = self.env.type_named(&name) {
-                return type_value(t);
+                return self.type_value(expr.at, t);
             }
         }
         let (operand, operand_type) = self.check(&select.operand);
@@ -146,34 +159,25 @@ impl Checker<'_> {
             return (step, if select.test { Type::Bool } else { t });
         }
         let key = QualifierKey::Field(select.field.clone());
-        let qualifier = Qualifier { key, optional: select.optional };
+        let of_message = matches!(target, Type::Named(_));
+        let qualifier = Qualifier { key, optional: select.optional, of_message };
         (qualified(operand, qualifier, select.test), if select.test { Type::Bool } else { t })
     }
 
-    /// A variable of the policy. What `has` and `.?` do with it is decided when it is evaluated.
+    /// A variable of the policy. Neither `has` nor `.?` rescues one that fails.
     fn definition(&self, number: usize, select: &Select) -> Step {
-        let step = path(Root::Definition(number));
-        let here = |key: &str| Qualifier { key: QualifierKey::Field(key.into()), optional: true };
-        let test = || {
-            Step::Path(Box::new(Path {
-                root: Root::Step(self.wrapped(number)),
-                qualifiers: vec![here("v")],
-                test: true,
-            }))
-        };
-        if select.test {
-            return test();
+        let root = Root::Definition(number);
+        let step = Step::Path(Box::new(Path { root, qualifiers: Vec::new(), test: select.test }));
+        match functions::find("optional.of", self.env.dialect()) {
+            Some(function) if select.optional => Step::Call(Box::new(CallStep {
+                function,
+                overload: function.overloads.first(),
+                cost: CostRule::Fixed(0),
+                regexp: None,
+                args: vec![step],
+            })),
+            _ => step,
         }
-        if select.optional {
-            let root = Root::Step(self.wrapped(number));
-            return Step::Path(Box::new(Path { root, qualifiers: vec![here("v")], test: false }));
-        }
-        step
-    }
-
-    /// `{"v": variables.NAME}`: so that a failing variable fails the whole.
-    fn wrapped(&self, number: usize) -> Step {
-        Step::Map(vec![(Step::Const(Val::string("v")), path(Root::Definition(number)), false)])
     }
 
     fn field_type(&mut self, at: usize, target: &Type, field: &str) -> Type {
@@ -209,7 +213,7 @@ impl Checker<'_> {
             Step::Const(value) => QualifierKey::Const(value),
             step => QualifierKey::Step(step),
         };
-        (qualified(operand, Qualifier { key, optional: index.optional }, false), t)
+        (qualified(operand, Qualifier { key, optional: index.optional, of_message: false }, false), t)
     }
 
     fn logical(&mut self, terms: &[Expr]) -> Vec<Step> {
@@ -239,10 +243,6 @@ impl Checker<'_> {
 
 fn path(root: Root) -> Step {
     Step::Path(Box::new(Path { root, qualifiers: Vec::new(), test: false }))
-}
-
-fn type_value(t: Type) -> Checked {
-    (Step::Const(Val::Type(t.clone().into())), Type::Type(Some(t.into())))
 }
 
 /// One more selection from what is selected already.

@@ -1,9 +1,9 @@
 //! What both environments refuse in literals beyond the rules of types.
 
-use super::super::ast::{Expr, Kind};
-use super::super::functions::format;
-use super::super::types::Type;
 use super::Checker;
+use crate::cel::ast::{Expr, Kind};
+use crate::cel::functions::format;
+use crate::cel::types::Type;
 
 impl Checker<'_> {
     /// Remembers the types of a literal's elements, which must be equal once all types are known.
@@ -29,7 +29,7 @@ impl Checker<'_> {
     }
 
     /// A literal format string and a literal list must fit.
-    pub(super) fn validate_format(&mut self, args: &[&Expr], _types: &[Type]) {
+    pub(super) fn validate_format(&mut self, args: &[&Expr]) {
         let [template, list] = args else { return };
         let (Kind::String(text), Kind::List(elements)) = (&template.kind, &list.kind) else { return };
         let clauses = match format::clauses(text) {
@@ -54,25 +54,10 @@ impl Checker<'_> {
                 ),
             );
         }
-        for (clause, element) in clauses.iter().zip(elements) {
-            let literal = match &element.value.kind {
-                Kind::String(_) => Type::String,
-                Kind::Int(_) => Type::Int,
-                Kind::Uint(_) => Type::Uint,
-                Kind::Double(_) => Type::Double,
-                Kind::Bool(_) => Type::Bool,
-                Kind::Bytes(_) => Type::Bytes,
-                Kind::Null => Type::Null,
-                Kind::List(_) => Type::list(Type::Dyn),
-                Kind::Map(_) => Type::map(Type::Dyn, Type::Dyn),
-                _ => continue,
-            };
-            if !clause.accepts(&literal) {
-                let at = element.value.at;
-                self.report(
-                    at,
-                    format!("error during formatting: %{} cannot format {literal}", clause.letter()),
-                );
+        for (clause, (at, t)) in clauses.iter().zip(std::mem::take(&mut self.elements)) {
+            let t = self.unifier.resolved(&t, true);
+            if !clause.accepts(&t) {
+                self.report(at, format!("error during formatting: %{} cannot format {t}", clause.letter()));
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Comprehensions and the other macros with variables.
 
-use super::super::ast::FoldKind;
-use super::super::error::EvalError;
-use super::super::plan::{FoldStep, OptMapStep, Step};
-use super::super::value::{Entries, Val};
 use super::{Evaluated, Evaluator, LIST_COST, Local};
+use crate::cel::ast::FoldKind;
+use crate::cel::error::EvalError;
+use crate::cel::plan::{FoldStep, OptMapStep, Step};
+use crate::cel::value::{Entries, Val};
 
 /// The costs of what cel-go expands a comprehension to, besides those of range, filter and body.
 struct Costs {
@@ -66,14 +66,21 @@ impl<'a> Evaluator<'a> {
             }
             let result = self.element(fold, &costs, kept, &mut folded);
             self.locals.truncate(depth);
-            result?;
+            match result {
+                Err(error) if error.is_final() => return Err(error),
+                // As in cel-go, the others are gone through, and cost, all the same.
+                Err(error) => folded.failure = Some(error),
+                Ok(()) => {}
+            }
         }
         self.meter.spend(costs.result)?;
+        if let Some(error) = folded.failure {
+            return Err(error);
+        }
         match fold.kind {
-            FoldKind::All | FoldKind::Exists => match folded.failure {
-                Some(error) => Err(error),
-                None => Ok(Val::Bool(folded.decided == (fold.kind == FoldKind::Exists))),
-            },
+            FoldKind::All | FoldKind::Exists => {
+                Ok(Val::Bool(folded.decided == (fold.kind == FoldKind::Exists)))
+            }
             FoldKind::ExistsOne => Ok(Val::Bool(folded.count == 1)),
             FoldKind::Map | FoldKind::Filter => Ok(Val::list(folded.items)),
             FoldKind::TransformMap | FoldKind::TransformEntry => Ok(Val::map(folded.entries)),
@@ -125,19 +132,19 @@ impl<'a> Evaluator<'a> {
                 }
             }
             FoldKind::Map => {
-                let value = self.eval(&fold.body)?;
                 self.meter.spend(costs.taken)?;
+                let value = self.eval(&fold.body)?;
                 self.meter.make(size_of::<Val>())?;
                 folded.items.push(value);
             }
             FoldKind::TransformMap => {
-                let value = self.eval(&fold.body)?;
                 self.meter.spend(costs.taken)?;
+                let value = self.eval(&fold.body)?;
                 self.insert(folded, &kept.unwrap_or(Val::Null), value)?;
             }
             FoldKind::TransformEntry => {
-                let Val::Map(added) = self.eval(&fold.body)? else { return Err(EvalError::no_overload()) };
                 self.meter.spend(costs.taken)?;
+                let Val::Map(added) = self.eval(&fold.body)? else { return Err(EvalError::no_overload()) };
                 for (key, value) in added.iter() {
                     self.insert(folded, &key, value)?;
                 }
@@ -181,7 +188,11 @@ impl<'a> Evaluator<'a> {
         self.locals.push(Local::Paid((*inner).clone(), cost + 1));
         let body = self.eval(&step.body);
         self.locals.pop();
-        Ok(if step.flat { body? } else { Val::some(body?) })
+        match body? {
+            Val::Optional(Some(value)) if step.flat => self.rewrapped(&value).map(Val::some),
+            value if step.flat => Ok(value),
+            value => self.rewrapped(&value).map(Val::some),
+        }
     }
 }
 

@@ -7,19 +7,26 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::env::Dialect;
 use super::error::EvalError;
 use super::functions::Overload;
 use super::meter::Meter;
 use super::plan::{CallStep, MessageStep, OrElseStep, Step};
 use super::types::Type;
-use super::value::{Entries, MessageVal, Val};
-use super::variables::Variables;
+use crate::cel::value::{Entries, Key, MessageVal, Val};
+use crate::cel::variables::Variables;
 
 type Evaluated = Result<Val, EvalError>;
 
 /// Evaluates a plan.
-pub(super) fn evaluate(step: &Step, variables: &dyn Variables, meter: &mut Meter) -> Evaluated {
-    Evaluator { variables, meter, locals: Vec::new() }.eval(step)
+pub(super) fn evaluate(
+    step: &Step,
+    dialect: Dialect,
+    variables: &dyn Variables,
+    meter: &mut Meter,
+) -> Evaluated {
+    meter.dialect = dialect;
+    Evaluator { dialect, variables, meter, locals: Vec::new() }.eval(step)
 }
 
 /// The value of a literal list or map of constants, if it is one.
@@ -30,10 +37,11 @@ pub(super) fn literal(step: &Step, meter: &mut Meter) -> Option<Evaluated> {
             Option::None
         }
     }
-    matches!(step, Step::List(_) | Step::Map(_)).then(|| evaluate(step, &None, meter))
+    matches!(step, Step::List(_) | Step::Map(_)).then(|| evaluate(step, Dialect::Kyverno, &None, meter))
 }
 
 struct Evaluator<'a> {
+    dialect: Dialect,
     variables: &'a dyn Variables,
     meter: &'a mut Meter,
     /// The variables of the macros around the step, the innermost last.
@@ -124,7 +132,16 @@ impl<'a> Evaluator<'a> {
 
     /// A branch of a ternary; a path in it costs one less than elsewhere.
     fn branch(&mut self, step: &'a Step) -> Evaluated {
-        if let Step::Path(path) = step { self.path(path, false) } else { self.eval(step) }
+        let value = if let Step::Path(path) = step { self.path(path, false)? } else { self.eval(step)? };
+        match value {
+            Val::Optional(Some(inner)) => self.rewrapped(&inner).map(Val::some),
+            value => Ok(value),
+        }
+    }
+
+    /// The inside of an optional value that a ternary yields.
+    fn rewrapped(&self, inner: &Val) -> Evaluated {
+        if self.dialect == Dialect::Kubernetes { rewrapped(inner) } else { Ok(inner.clone()) }
     }
 
     fn or_else(&mut self, step: &'a OrElseStep) -> Evaluated {
@@ -138,6 +155,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn list(&mut self, elements: &'a [(Step, bool)]) -> Evaluated {
+        self.meter.spend(LIST_COST)?;
         let mut items = Vec::with_capacity(elements.len());
         for (element, optional) in elements {
             let value = self.eval(element)?;
@@ -151,12 +169,12 @@ impl<'a> Evaluator<'a> {
                 }
             }
         }
-        self.meter.spend(LIST_COST)?;
         self.meter.make(items.len() * size_of::<Val>())?;
         Ok(Val::list(items))
     }
 
     fn map(&mut self, entries: &'a [(Step, Step, bool)]) -> Evaluated {
+        self.meter.spend(MAP_COST)?;
         let mut made = Entries::with_capacity_and_hasher(entries.len(), Default::default());
         for (key, value, optional) in entries {
             let key = self.eval(key)?;
@@ -174,12 +192,12 @@ impl<'a> Evaluator<'a> {
                 Err(found) => return Err(not_optional(&key.display(), &found)),
             }
         }
-        self.meter.spend(MAP_COST)?;
         self.meter.make(made.len() * 2 * size_of::<Val>())?;
         Ok(Val::map(made))
     }
 
     fn message(&mut self, message: &'a MessageStep) -> Evaluated {
+        self.meter.spend(MESSAGE_COST)?;
         let mut fields = IndexMap::with_capacity_and_hasher(message.fields.len(), Default::default());
         for (name, value, optional) in &message.fields {
             let value = self.eval(value)?;
@@ -193,7 +211,6 @@ impl<'a> Evaluator<'a> {
                 Err(found) => return Err(not_optional(name, &found)),
             }
         }
-        self.meter.spend(MESSAGE_COST)?;
         self.meter.make(fields.len() * 2 * size_of::<Val>())?;
         Ok(Val::Message(Arc::new(MessageVal { name: message.name.clone(), fields })))
     }
@@ -250,6 +267,29 @@ fn optional_part(value: Val, optional: bool) -> Result<Option<Val>, Val> {
         value if !optional => Ok(Some(value)),
         Val::Optional(inner) => Ok(inner.map(|inner| (*inner).clone())),
         other => Err(other),
+    }
+}
+
+/// What is inside of an optional value that a ternary yields: the API server's cel-go takes it out and wraps it again, whereby optional
+/// values inside are flattened, `Object{}` becomes a map, and values of Kubernetes' libraries are lost.
+fn rewrapped(inner: &Val) -> Evaluated {
+    match inner {
+        Val::Optional(None) => Ok(Val::Null),
+        Val::Optional(Some(value)) => rewrapped(value),
+        Val::Message(message) if &*message.name != "JSONPatch" => {
+            let plain = message.fields.iter().map(|(name, value)| {
+                let value = match value {
+                    Val::Message(_) | Val::Optional(_) => rewrapped(value)?,
+                    value => value.clone(),
+                };
+                Ok((Key::String(name.clone()), value))
+            });
+            plain.collect::<Result<Entries, EvalError>>().map(Val::map)
+        }
+        Val::Opaque(opaque) => {
+            Err(EvalError::failed(format!("unsupported conversion to ref.Val: {}", opaque.type_name())))
+        }
+        value => Ok(value.clone()),
     }
 }
 

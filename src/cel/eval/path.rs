@@ -1,12 +1,14 @@
 //! Selections: `object.metadata.labels[key]`, with their optional forms.
 
+use std::sync::LazyLock;
+
 use crate::value::Value;
 
-use super::super::error::EvalError;
-use super::super::number::lossless_int;
-use super::super::plan::{Path, QualifierKey, Root, Step};
-use super::super::value::{List, Mapping, Numbers, Val};
 use super::{Evaluated, Evaluator};
+use crate::cel::error::EvalError;
+use crate::cel::plan::{Path, QualifierKey, Root, Step};
+use crate::cel::value::number::lossless_int;
+use crate::cel::value::{List, Mapping, Numbers, Val};
 
 /// A place inside the root of a path, without a copy.
 #[derive(Clone, Copy)]
@@ -44,7 +46,11 @@ impl<'a> Evaluator<'a> {
                 .variables
                 .variable(*number)
                 .ok_or_else(|| EvalError::NoSuchAttribute(self.variables.name(*number))),
-            Root::Definition(number) => self.variables.definition(*number, self.meter),
+            Root::Definition(number) => {
+                // Its name is a selection from `variables`.
+                self.meter.spend(1)?;
+                self.variables.definition(*number)
+            }
             Root::Local(depth) => self.local(*depth),
             Root::Step(Step::Conditional(parts)) => self.conditional(parts),
             Root::Step(step) => self.eval(step),
@@ -52,13 +58,9 @@ impl<'a> Evaluator<'a> {
     }
 
     fn selected(&mut self, path: &'a Path, root: &Val) -> Evaluated {
-        let mut optional = matches!(path.root, Root::Definition(_)) && path.qualifiers.is_empty();
-        if optional {
-            // A variable of the policy that is selected by name: the selection costs as any other.
-            self.meter.spend(1)?;
-            optional = false;
-        } else if matches!(path.root, Root::Definition(_)) {
-            self.meter.spend(1)?;
+        let mut optional = false;
+        if matches!(path.root, Root::Definition(_)) && path.test && path.qualifiers.is_empty() {
+            return Ok(Val::Bool(true));
         }
         let mut node = Node::Val(root);
         if !path.qualifiers.is_empty()
@@ -90,14 +92,21 @@ impl<'a> Evaluator<'a> {
                     return Err(error);
                 }
             };
-            if found.is_some() || is_test || !optional {
+            if found.is_some() || !optional {
                 self.meter.spend(1)?;
             }
             match found {
                 _ if is_test => return Ok(Val::Bool(found.is_some())),
                 Some(inner) => node = inner,
+                None if optional && path.test => return Ok(Val::Bool(false)),
                 None if optional => return Ok(Val::NONE),
                 None => {
+                    if let QualifierKey::Field(field) = &qualifier.key
+                        && let Some(value) = unset(node, field, qualifier.of_message)
+                    {
+                        node = value;
+                        continue;
+                    }
                     let key = match (&qualifier.key, missing) {
                         (QualifierKey::Field(field), _) => field.to_string(),
                         (_, key) => key.map(|key| key.display()).unwrap_or_default(),
@@ -128,12 +137,9 @@ fn field_of<'v>(node: Node<'v>, field: &str) -> Result<Option<Node<'v>>, EvalErr
             members.get(field).map(|member| Node::Json(member, *numbers))
         }
         Node::Val(Val::Map(Mapping::Made(entries))) => {
-            entries.get(&super::super::value::Key::String(field.into())).map(Node::Val)
+            entries.get(&crate::cel::value::Key::String(field.into())).map(Node::Val)
         }
-        Node::Val(Val::Message(message)) => match message.fields.get(field) {
-            Some(value) => Some(Node::Val(value)),
-            None => unset(&message.name, field),
-        },
+        Node::Val(Val::Message(message)) => message.fields.get(field).map(Node::Val),
         Node::Json(Value::Array(_), _) | Node::Val(Val::List(_)) => {
             return Err(EvalError::failed("unsupported index type 'string' in list"));
         }
@@ -141,12 +147,16 @@ fn field_of<'v>(node: Node<'v>, field: &str) -> Result<Option<Node<'v>>, EvalErr
     })
 }
 
-/// What a field of a message that is not set reads as.
-fn unset<'v>(message: &str, field: &str) -> Option<Node<'v>> {
-    static EMPTY: std::sync::LazyLock<Val> = std::sync::LazyLock::new(|| Val::string(""));
-    match (message, field) {
+/// What a field of a message that is not set reads as; `None` if there is no such field, and if it is
+/// not `known` that there is a message.
+fn unset<'v>(node: Node<'v>, field: &str, known: bool) -> Option<Node<'v>> {
+    static EMPTY: LazyLock<Val> = LazyLock::new(|| Val::string(""));
+    let Node::Val(Val::Message(message)) = node else { return None };
+    match (&*message.name, field) {
         ("JSONPatch", "op" | "path" | "from") => Some(Node::Val(&EMPTY)),
-        _ => Some(Node::Val(&Val::Null)),
+        ("JSONPatch", "value") => Some(Node::Val(&Val::Null)),
+        ("JSONPatch", _) => None,
+        _ => known.then_some(Node::Val(&Val::Null)),
     }
 }
 
@@ -173,12 +183,9 @@ fn element<'v>(node: Node<'v>, key: &Val) -> Result<Option<Node<'v>>, EvalError>
 }
 
 /// The key under which a map has a value; numbers are found by their value.
-fn made_key(
-    entries: &super::super::value::Entries,
-    key: &Val,
-) -> Result<super::super::value::Key, EvalError> {
-    use super::super::number::lossless_uint;
-    use super::super::value::Key;
+fn made_key(entries: &crate::cel::value::Entries, key: &Val) -> Result<crate::cel::value::Key, EvalError> {
+    use crate::cel::value::Key;
+    use crate::cel::value::number::lossless_uint;
     match key {
         Val::Bool(value) => Ok(Key::Bool(*value)),
         Val::Int(_) | Val::Uint(_) | Val::Double(_) => {

@@ -2,8 +2,8 @@
 
 use crate::value::Text;
 
-use super::super::error::EvalError;
-use super::super::value::{List, Val};
+use crate::cel::error::EvalError;
+use crate::cel::value::{List, Val};
 
 pub(super) fn text(args: &[Val], index: usize) -> Result<&Text, EvalError> {
     match args.get(index) {

@@ -3,15 +3,15 @@
 use jiff::Timestamp;
 use jiff::tz::Offset;
 
-use super::super::error::EvalError;
-use super::super::meter::Meter;
-use super::super::number::{double_text, double_to_int, double_to_uint};
-use super::super::time::{
-    civil, duration_text, from_seconds, parse_duration, parse_timestamp, timestamp_text, zone,
-};
-use super::super::value::Val;
 use super::args;
 use super::{Row, open, row};
+use crate::cel::error::EvalError;
+use crate::cel::meter::Meter;
+use crate::cel::time::{
+    civil, duration_text, from_seconds, parse_duration, parse_timestamp, timestamp_text, zone,
+};
+use crate::cel::value::Val;
+use crate::cel::value::number::{double_text, double_to_int, double_to_uint};
 
 type Result = std::result::Result<Val, EvalError>;
 
@@ -21,7 +21,8 @@ pub(super) const ROWS: &[Row] = &[
     open("bool", "{}_to_bool", "({}) bool", to_bool).each(&["bool", "string"]),
     open("bytes", "{}_to_bytes", "({}) bytes", to_bytes).each(&["bytes", "string"]),
     open("double", "{}_to_double", "({}) double", to_double).each(&["double", "int", "string", "uint"]),
-    open("duration", "{}_to_duration", "({}) duration", to_duration).each(&["duration", "int", "string"]),
+    open("duration", "{}_to_duration", "({}) duration", to_duration).each(&["duration", "string"]),
+    open("duration", "int_to_duration", "(int) duration", to_duration).kubernetes(),
     open("int", "{}_to_int64", "({}) int", to_int).each(&[
         "int",
         "double",
@@ -127,10 +128,8 @@ pub(super) fn parse_double(text: &str) -> Option<f64> {
 fn to_duration(_: &mut Meter, args: &[Val]) -> Result {
     match args {
         [Val::Duration(nanos)] => Ok(Val::Duration(*nanos)),
-        [Val::Int(seconds)] => seconds
-            .checked_mul(1_000_000_000)
-            .map(Val::Duration)
-            .ok_or_else(|| EvalError::failed("duration overflow")),
+        // It is declared, but refused.
+        [Val::Int(_)] => Err(conversion_error("int", "google.protobuf.Duration")),
         [Val::String(text)] => parse_duration(text).map(Val::Duration),
         _ => Err(no_conversion("duration", args)),
     }
@@ -181,7 +180,7 @@ fn to_string(meter: &mut Meter, args: &[Val]) -> Result {
 }
 
 /// A value as `string()` writes it; `None` for values that have no such text.
-pub(super) fn to_text(value: &Val) -> std::result::Result<Option<String>, EvalError> {
+pub(in crate::cel) fn to_text(value: &Val) -> std::result::Result<Option<String>, EvalError> {
     Ok(Some(match value {
         Val::String(text) => text.to_string(),
         Val::Bool(value) => value.to_string(),

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::super::error::EvalError;
-use super::super::meter::Meter;
-use super::super::types::Type;
-use super::super::value::{List, Val};
 use super::args;
 use super::conversions::to_text;
 use super::{Row, row};
+use crate::cel::error::EvalError;
+use crate::cel::meter::Meter;
+use crate::cel::types::Type;
+use crate::cel::value::{List, Val};
 
 type Result<T> = std::result::Result<T, EvalError>;
 
@@ -20,7 +20,7 @@ pub(super) const ROWS: &[Row] =
 
 /// A clause of a format string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Clause {
+pub(in crate::cel) struct Clause {
     letter: char,
     precision: Option<usize>,
 }
@@ -73,7 +73,7 @@ fn precision(text: &str) -> Result<(Option<usize>, &str)> {
 const MAX_PRECISION: usize = 1_000;
 
 /// The clauses of a format string.
-pub(in super::super) fn clauses(template: &str) -> Result<Vec<Clause>> {
+pub(in crate::cel) fn clauses(template: &str) -> Result<Vec<Clause>> {
     let clauses = parts(template)?.into_iter().filter_map(|part| match part {
         Part::Clause(clause) => Some(clause),
         Part::Text(_) => None,
@@ -82,12 +82,12 @@ pub(in super::super) fn clauses(template: &str) -> Result<Vec<Clause>> {
 }
 
 impl Clause {
-    pub(in super::super) const fn letter(self) -> char {
+    pub(in crate::cel) const fn letter(self) -> char {
         self.letter
     }
 
     /// Whether values of a type can be written so.
-    pub(in super::super) const fn accepts(self, t: &Type) -> bool {
+    pub(in crate::cel) const fn accepts(self, t: &Type) -> bool {
         match self.letter {
             _ if matches!(t, Type::Dyn) => true,
             'd' | 'o' => matches!(t, Type::Int | Type::Uint),
@@ -218,7 +218,7 @@ fn text(value: &Val) -> Result<String> {
     match value {
         Val::Null => Ok("null".to_owned()),
         Val::List(_) | Val::Map(_) => nested(value),
-        Val::Type(t) => Ok(super::super::value::type_name(t)),
+        Val::Type(t) => Ok(crate::cel::value::type_name(t)),
         value => to_text(value)?.ok_or_else(|| {
             error(&format!(
                 "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given {}",
@@ -274,7 +274,9 @@ fn quoted(text: &str) -> String {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             '\u{b}' => out.push_str("\\v"),
-            c if (c as u32) < 0x20 || c as u32 == 0x7f => out += &format!("\\x{:02x}", c as u32),
+            c if (c as u32) < 0x20 || c as u32 == 0x7f => {
+                let _ = write!(out, "\\x{:02x}", c as u32);
+            }
             c => out.push(c),
         }
     }
@@ -297,12 +299,6 @@ fn format(meter: &mut Meter, template: &str, list: &List) -> Result<String> {
             }
         }
         meter.make(out.len() - before)?;
-    }
-    if used < list.len() {
-        return Err(EvalError::failed(format!(
-            "too many arguments supplied to string.format (expected {used}, got {})",
-            list.len()
-        )));
     }
     Ok(out)
 }

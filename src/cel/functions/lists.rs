@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use super::super::error::EvalError;
-use super::super::meter::Meter;
-use super::super::value::{List, Val, compare, equal};
 use super::args;
 use super::{Row, open, row};
+use crate::cel::error::EvalError;
+use crate::cel::meter::Meter;
+use crate::cel::value::{List, Val, compare, equal};
 
 type Result = std::result::Result<Val, EvalError>;
 

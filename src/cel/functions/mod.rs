@@ -6,7 +6,10 @@
 mod args;
 mod conversions;
 pub(super) mod format;
+mod kubernetes;
+mod kyverno;
 mod lists;
+mod maths;
 mod optionals;
 pub(super) mod regex;
 mod signature;
@@ -17,18 +20,20 @@ use std::sync::LazyLock;
 
 use indexmap::IndexMap;
 
+pub(super) use conversions::to_text;
+
 use super::env::Dialect;
 use super::error::EvalError;
 use super::meter::Meter;
 use super::types::Type;
-use super::value::Val;
+use crate::cel::value::Val;
 
 /// What a function does with its values.
 pub(super) type Body = fn(&mut Meter, &[Val]) -> Result<Val, EvalError>;
 
 /// A function with all its overloads.
 pub(super) struct Function {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) overloads: Vec<Overload>,
 }
 
@@ -64,11 +69,13 @@ pub(super) struct Row {
     only: Option<Dialect>,
     /// Types that stand for `{}` one after the other.
     each: &'static [&'static str],
+    /// Names that stand for `{}` in the name.
+    spellings: &'static [&'static str],
 }
 
 /// A function of both dialects.
 const fn row(name: &'static str, id: &'static str, signature: &'static str, body: Body) -> Row {
-    Row { name, id, signature, body: Some(body), by_value: false, only: None, each: &[] }
+    Row { name, id, signature, body: Some(body), by_value: false, only: None, each: &[], spellings: &[] }
 }
 
 /// A function that looks at its values itself.
@@ -76,9 +83,23 @@ const fn open(name: &'static str, id: &'static str, signature: &'static str, bod
     Row { by_value: true, ..row(name, id, signature, body) }
 }
 
+/// A function that is known, but not supported yet.
+const fn missing(name: &'static str, id: &'static str, signature: &'static str) -> Row {
+    Row { name, id, signature, body: None, by_value: false, only: None, each: &[], spellings: &[] }
+}
+
 impl Row {
     const fn each(self, each: &'static [&'static str]) -> Self {
         Self { each, ..self }
+    }
+
+    /// With several names for `{}` in the name.
+    const fn spelled(self, spellings: &'static [&'static str]) -> Self {
+        Self { spellings, ..self }
+    }
+
+    const fn kubernetes(self) -> Self {
+        Self { only: Some(Dialect::Kubernetes), ..self }
     }
 
     const fn kyverno(self) -> Self {
@@ -86,7 +107,7 @@ impl Row {
     }
 }
 
-static TABLE: LazyLock<IndexMap<&'static str, Function>> = LazyLock::new(|| {
+static TABLE: LazyLock<IndexMap<String, Function>> = LazyLock::new(|| {
     let mut table = IndexMap::new();
     let libraries = [
         standard::ROWS,
@@ -96,29 +117,38 @@ static TABLE: LazyLock<IndexMap<&'static str, Function>> = LazyLock::new(|| {
         regex::ROWS,
         lists::ROWS,
         optionals::ROWS,
+        kubernetes::ROWS,
+        maths::ROWS,
+        kyverno::ROWS,
     ];
     for rows in libraries {
         for row in rows {
+            let spellings: &[&str] = if row.spellings.is_empty() { &[""] } else { row.spellings };
             let each: &[&str] = if row.each.is_empty() { &[""] } else { row.each };
-            for replaced in each {
-                let function = table
-                    .entry(row.name)
-                    .or_insert_with(|| Function { name: row.name, overloads: Vec::new() });
-                let (receiver, params, result) = signature::parse(&row.signature.replace("{}", replaced));
-                function.overloads.push(Overload {
-                    id: row.id.replace("{}", replaced),
-                    receiver,
-                    params,
-                    result,
-                    body: row.body,
-                    by_value: row.by_value,
-                    only: row.only,
-                });
+            for spelling in spellings {
+                for replaced in each {
+                    add(&mut table, row, row.name.replace("{}", spelling), replaced);
+                }
             }
         }
     }
     table
 });
+
+fn add(table: &mut IndexMap<String, Function>, row: &Row, name: String, replaced: &str) {
+    let (receiver, params, result) = signature::parse(&row.signature.replace("{}", replaced));
+    let function =
+        table.entry(name).or_insert_with_key(|name| Function { name: name.clone(), overloads: Vec::new() });
+    function.overloads.push(Overload {
+        id: row.id.replace("{}", replaced),
+        receiver,
+        params,
+        result,
+        body: row.body,
+        by_value: row.by_value,
+        only: row.only,
+    });
+}
 
 /// The function of a name, if the dialect has it.
 pub(super) fn find(name: &str, dialect: Dialect) -> Option<&'static Function> {
@@ -142,8 +172,9 @@ pub fn signatures(dialect: Dialect) -> Vec<Signature> {
         let first = function.name.chars().next().unwrap_or_default();
         first.is_ascii_alphabetic() && !function.name.contains('@')
     });
-    let overloads =
-        named.flat_map(|function| function.overloads.iter().map(move |overload| (function.name, overload)));
+    let overloads = named.flat_map(|function| {
+        function.overloads.iter().map(move |overload| (function.name.as_str(), overload))
+    });
     overloads
         .filter(|(_, overload)| overload.exists_in(dialect))
         .map(|(name, overload)| Signature {

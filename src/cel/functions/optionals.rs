@@ -1,10 +1,10 @@
 //! Optional values, and what `sortBy` and lists do with them.
 
-use super::super::error::EvalError;
-use super::super::meter::Meter;
-use super::super::value::Val;
 use super::args;
 use super::{Row, open, row};
+use crate::cel::error::EvalError;
+use crate::cel::meter::Meter;
+use crate::cel::value::Val;
 
 type Result = std::result::Result<Val, EvalError>;
 

@@ -6,11 +6,11 @@ use crate::regexp::{Regexp, RegexpError};
 
 use crate::value::Text;
 
-use super::super::error::EvalError;
-use super::super::meter::Meter;
-use super::super::value::Val;
 use super::args;
 use super::{Row, row};
+use crate::cel::error::EvalError;
+use crate::cel::meter::Meter;
+use crate::cel::value::Val;
 
 type Result = std::result::Result<Val, EvalError>;
 
@@ -36,7 +36,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// A literal pattern, compiled once.
-pub(in super::super) fn compile(pattern: &Text) -> std::result::Result<(Text, Arc<Regexp>), RegexpError> {
+pub(in crate::cel) fn compile(pattern: &Text) -> std::result::Result<(Text, Arc<Regexp>), RegexpError> {
     Regexp::new(pattern).map(|regexp| (pattern.clone(), Arc::new(regexp)))
 }
 

@@ -1,7 +1,7 @@
 //! Signatures as the table writes them.
 
-use super::super::types::Type;
 use super::Overload;
+use crate::cel::types::Type;
 
 /// Whether there is a receiver, the parameters and the result of a signature.
 pub(super) fn parse(text: &str) -> (bool, Vec<Type>, Type) {

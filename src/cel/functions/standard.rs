@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 
-use super::super::error::EvalError;
-use super::super::meter::Meter;
-use super::super::time::{overflow, shifted};
-use super::super::value::{List, Val, compare, equal};
 use super::args;
 use super::{Row, open, row};
+use crate::cel::env::Dialect;
+use crate::cel::error::EvalError;
+use crate::cel::meter::Meter;
+use crate::cel::time::{overflow, shifted};
+use crate::cel::value::{List, Val, compare, equal};
 
 type Result = std::result::Result<Val, EvalError>;
 
@@ -23,7 +24,7 @@ pub(super) const ROWS: &[Row] = &[
     row("_[?_]", "optional_list_optindex_optional_int", "(optional<list<A>>, int) optional<A>", not_called),
     row("_[?_]", "map_optindex_optional_value", "(map<A, B>, A) optional<B>", not_called),
     row("_[?_]", "optional_map_optindex_optional_value", "(optional<map<A, B>>, A) optional<B>", not_called),
-    open("_==_", "equals", "(A, A) bool", |_, args| Ok(Val::Bool(equal(&args[0], &args[1])))),
+    open("_==_", "equals", "(A, A) bool", equals),
     open("_!=_", "not_equals", "(A, A) bool", |_, args| Ok(Val::Bool(!equal(&args[0], &args[1])))),
     open("!_", "logical_not", "(bool) bool", not),
     open("-_", "negate_{}", "({}) {}", negate).each(&["int", "double"]),
@@ -65,6 +66,18 @@ pub(super) const ROWS: &[Row] = &[
 /// Of operators that are steps of their own.
 fn not_called(_: &mut Meter, _: &[Val]) -> Result {
     Err(EvalError::no_overload())
+}
+
+fn equals(_: &mut Meter, args: &[Val]) -> Result {
+    let [a, b] = args else { return Err(EvalError::no_overload()) };
+    // Kubernetes cannot compare a quantity with the result of a sum on the right side.
+    if let (Val::Opaque(left), Val::Opaque(right)) = (a, b)
+        && left.type_name() == right.type_name()
+        && right.is_computed()
+    {
+        return Err(EvalError::no_overload());
+    }
+    Ok(Val::Bool(equal(a, b)))
 }
 
 fn not(_: &mut Meter, args: &[Val]) -> Result {
@@ -184,28 +197,29 @@ fn modulo(_: &mut Meter, args: &[Val]) -> Result {
     }
 }
 
-fn ordered(args: &[Val], fits: impl Fn(Ordering) -> bool) -> Result {
+fn ordered(meter: &Meter, args: &[Val], fits: impl Fn(Ordering) -> bool) -> Result {
     let [a, b] = args else { return Err(EvalError::no_overload()) };
     match compare(a, b)? {
         Some(order) => Ok(Val::Bool(fits(order))),
+        None if meter.dialect == Dialect::Kyverno => Ok(Val::Bool(false)),
         None => Err(EvalError::failed("NaN values cannot be ordered")),
     }
 }
 
-fn less(_: &mut Meter, args: &[Val]) -> Result {
-    ordered(args, Ordering::is_lt)
+fn less(meter: &mut Meter, args: &[Val]) -> Result {
+    ordered(meter, args, Ordering::is_lt)
 }
 
-fn less_equals(_: &mut Meter, args: &[Val]) -> Result {
-    ordered(args, Ordering::is_le)
+fn less_equals(meter: &mut Meter, args: &[Val]) -> Result {
+    ordered(meter, args, Ordering::is_le)
 }
 
-fn greater(_: &mut Meter, args: &[Val]) -> Result {
-    ordered(args, Ordering::is_gt)
+fn greater(meter: &mut Meter, args: &[Val]) -> Result {
+    ordered(meter, args, Ordering::is_gt)
 }
 
-fn greater_equals(_: &mut Meter, args: &[Val]) -> Result {
-    ordered(args, Ordering::is_ge)
+fn greater_equals(meter: &mut Meter, args: &[Val]) -> Result {
+    ordered(meter, args, Ordering::is_ge)
 }
 
 fn contains(_: &mut Meter, args: &[Val]) -> Result {

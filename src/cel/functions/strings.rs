@@ -1,10 +1,10 @@
 //! Texts: the standard library's and the extension's functions. Positions are in characters.
 
-use super::super::error::EvalError;
-use super::super::meter::Meter;
-use super::super::value::Val;
 use super::args;
 use super::{Row, row};
+use crate::cel::error::EvalError;
+use crate::cel::meter::Meter;
+use crate::cel::value::Val;
 
 type Result = std::result::Result<Val, EvalError>;
 
@@ -76,7 +76,7 @@ fn byte_at(text: &str, position: i64) -> std::result::Result<usize, EvalError> {
 }
 
 fn position_of(text: &str, byte: usize) -> i64 {
-    i64::try_from(super::super::value::chars(&text[..byte])).unwrap_or(i64::MAX)
+    i64::try_from(crate::cel::value::chars(&text[..byte])).unwrap_or(i64::MAX)
 }
 
 fn char_at(_: &mut Meter, args: &[Val]) -> Result {
@@ -117,12 +117,8 @@ fn last_index_of(_: &mut Meter, args: &[Val]) -> Result {
         return Ok(Val::Int(-1));
     }
     // A match may start at the offset, and then ends after it.
-    let end = (start + part.len()).min(text.len());
-    let end = text.ceil_char_boundary(end);
-    let mut found = text[..end].rfind(&**part);
-    while found.is_some_and(|at| at > start) {
-        found = found.and_then(|at| text[..at + part.len() - 1].rfind(&**part).filter(|next| *next < at));
-    }
+    let end = text.floor_char_boundary(start.saturating_add(part.len()));
+    let found = text[..end].rfind(&**part);
     Ok(Val::Int(found.map_or(-1, |at| position_of(text, at))))
 }
 

@@ -1,9 +1,9 @@
 //! Numbers, strings and the like.
 
-use super::super::ast::{Expr, Kind};
-use super::super::lexer::{Token, TokenKind};
-use super::super::unescape;
 use super::{Parsed, Parser};
+use crate::cel::ast::{Expr, Kind};
+use crate::cel::lexer::{Token, TokenKind};
+use crate::cel::unescape;
 
 impl Parser<'_> {
     pub(super) fn literal(&mut self) -> Parsed<Expr> {

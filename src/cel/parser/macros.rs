@@ -2,8 +2,8 @@
 
 use crate::value::Text;
 
-use super::super::ast::{Bind, Call, Element, Expr, Fold, FoldKind, Kind, OptMap};
 use super::{Parser, call};
+use crate::cel::ast::{Bind, Call, Element, Expr, Fold, FoldKind, Kind, OptMap};
 
 /// The variable in which `sortBy` keeps its list; no source can write it.
 const SORTED: &str = "@sortBy";

@@ -55,6 +55,14 @@ impl Amount {
         Self { digits, scale }
     }
 
+    /// The value, if it has no decimals, not even zeros, and fits.
+    pub(super) fn written_as_i64(&self) -> Option<i64> {
+        let Digits::Small(digits) = self.digits else { return None };
+        let zeros = u32::try_from(self.scale.checked_neg()?).ok()?;
+        let value = digits.checked_mul(10_i128.checked_pow(zeros)?)?;
+        i64::try_from(value).ok()
+    }
+
     pub(super) fn is_zero(&self) -> bool {
         matches!(self.digits, Digits::Small(0))
     }

@@ -103,6 +103,11 @@ impl Quantity {
         self.amount.is_integer()
     }
 
+    /// The value if it is written as a whole number of 64 bits: `1k` is, `1000m` and `1.0` are not. So is Kubernetes' `AsInt64`.
+    pub fn written_as_i64(&self) -> Option<i64> {
+        self.amount.written_as_i64()
+    }
+
     /// The value as float, with the rounding of Kubernetes' `AsApproximateFloat64`: the digits as a float,
     /// times a power of ten as a float.
     pub fn as_f64(&self) -> f64 {

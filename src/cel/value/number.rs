@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use super::value::Val;
+use super::Val;
 
 /// The order of two numbers by value; `None` for other values and NaN.
-pub(super) fn compare(a: &Val, b: &Val) -> Option<Ordering> {
+pub(in crate::cel) fn compare(a: &Val, b: &Val) -> Option<Ordering> {
     match (a, b) {
         (Val::Int(a), Val::Int(b)) => Some(a.cmp(b)),
         (Val::Uint(a), Val::Uint(b)) => Some(a.cmp(b)),
@@ -26,7 +26,7 @@ fn with_double(a: i128, b: f64) -> Option<Ordering> {
 }
 
 /// A number as an int, if it is one.
-pub(super) fn lossless_int(value: &Val) -> Option<i64> {
+pub(in crate::cel) fn lossless_int(value: &Val) -> Option<i64> {
     match value {
         Val::Int(value) => Some(*value),
         Val::Uint(value) => i64::try_from(*value).ok(),
@@ -36,7 +36,7 @@ pub(super) fn lossless_int(value: &Val) -> Option<i64> {
 }
 
 /// A number as a uint, if it is one.
-pub(super) fn lossless_uint(value: &Val) -> Option<u64> {
+pub(in crate::cel) fn lossless_uint(value: &Val) -> Option<u64> {
     match value {
         Val::Int(value) => u64::try_from(*value).ok(),
         Val::Uint(value) => Some(*value),
@@ -46,19 +46,19 @@ pub(super) fn lossless_uint(value: &Val) -> Option<u64> {
 }
 
 /// A double without its fraction; `None` out of range.
-pub(super) fn double_to_int(value: f64) -> Option<i64> {
+pub(in crate::cel) fn double_to_int(value: f64) -> Option<i64> {
     #[expect(clippy::cast_possible_truncation, reason = "the fraction is to be cut")]
     (value > -9_223_372_036_854_775_808.0 && value < 9_223_372_036_854_775_808.0).then_some(value as i64)
 }
 
 /// A double without its fraction; `None` out of range.
-pub(super) fn double_to_uint(value: f64) -> Option<u64> {
+pub(in crate::cel) fn double_to_uint(value: f64) -> Option<u64> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the fraction is to be cut")]
     ((0.0..18_446_744_073_709_551_616.0).contains(&value)).then_some(value as u64)
 }
 
 /// As Go writes a double with `%g`: the fewest digits that identify it, and an exponent outside of 1e-4..1e6.
-pub(super) fn double_text(value: f64) -> String {
+pub(in crate::cel) fn double_text(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
     }

@@ -1,5 +1,7 @@
 //! Values of CEL, over the JSON values of manifests.
 
+pub(super) mod number;
+
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -9,9 +11,9 @@ use jiff::Timestamp;
 
 use crate::value::{Map, Number, Text, Value};
 
-use super::error::EvalError;
-use super::opaque::Opaque;
-use super::types::Type;
+use crate::cel::error::EvalError;
+use crate::cel::opaque::Opaque;
+use crate::cel::types::Type;
 
 /// What the numbers of manifests are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -174,7 +176,7 @@ impl Val {
             Self::Optional(_) => Type::optional(Type::Dyn),
             Self::List(_) => Type::list(Type::Dyn),
             Self::Map(_) => Type::map(Type::Dyn, Type::Dyn),
-            Self::Message(message) => Type::Named(message.name.clone()),
+            Self::Message(_) => Type::Type(None),
             Self::Opaque(opaque) => Type::named(opaque.type_name()),
         }
     }
@@ -208,7 +210,7 @@ impl Val {
             Self::Bool(value) => value.to_string(),
             Self::Int(value) => value.to_string(),
             Self::Uint(value) => value.to_string(),
-            Self::Double(value) => super::number::double_text(*value),
+            Self::Double(value) => number::double_text(*value),
             Self::String(text) => text.to_string(),
             other => other.type_name().to_owned(),
         }
@@ -289,10 +291,8 @@ impl Mapping {
         match key {
             Val::Bool(value) => entries.get(&Key::Bool(*value)),
             Val::Int(_) | Val::Uint(_) | Val::Double(_) => {
-                let int = super::number::lossless_int(key).and_then(|int| entries.get(&Key::Int(int)));
-                int.or_else(|| {
-                    super::number::lossless_uint(key).and_then(|uint| entries.get(&Key::Uint(uint)))
-                })
+                let int = number::lossless_int(key).and_then(|int| entries.get(&Key::Int(int)));
+                int.or_else(|| number::lossless_uint(key).and_then(|uint| entries.get(&Key::Uint(uint))))
             }
             _ => None,
         }
@@ -352,7 +352,7 @@ pub(super) fn equal(a: &Val, b: &Val) -> bool {
                     .all(|(name, value)| b.fields.get(name).is_some_and(|other| equal(value, other)))
         }
         (Val::Opaque(a), Val::Opaque(b)) => a == b,
-        _ => super::number::compare(a, b) == Some(Ordering::Equal),
+        _ => number::compare(a, b) == Some(Ordering::Equal),
     }
 }
 
@@ -393,7 +393,7 @@ pub(super) fn compare(a: &Val, b: &Val) -> Result<Option<Ordering>, EvalError> {
         (Val::Duration(a), Val::Duration(b)) => Ok(Some(a.cmp(b))),
         (Val::Timestamp(a), Val::Timestamp(b)) => Ok(Some(a.cmp(b))),
         (Val::Int(_) | Val::Uint(_) | Val::Double(_), Val::Int(_) | Val::Uint(_) | Val::Double(_)) => {
-            Ok(super::number::compare(a, b))
+            Ok(number::compare(a, b))
         }
         _ => Err(EvalError::no_overload()),
     }
