@@ -237,7 +237,8 @@ impl Query {
     }
 }
 
-fn documents(path: &Path, limits: &Limits) -> Result<Vec<Value>, Vec<SourceError>> {
+/// The documents of a file or of standard input.
+pub(super) fn documents(path: &Path, limits: &Limits) -> Result<Vec<Value>, Vec<SourceError>> {
     let source = read_text(&location(path), limits).map_err(|error| vec![error])?;
     let documents = yaml::read(&source, limits)
         .map_err(|errors| errors.into_iter().map(SourceError::from).collect::<Vec<_>>())?;

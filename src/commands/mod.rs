@@ -6,6 +6,7 @@
 mod argocd;
 mod argument_values;
 mod arguments;
+mod cel;
 mod code_page;
 mod color;
 mod complete;
@@ -98,6 +99,7 @@ enum Command {
     Diff(Box<diff::Arguments>),
     Explain(Box<explain::Arguments>),
     Jp(jp::Arguments),
+    Cel(cel::Arguments),
     Test(Box<test::Arguments>),
     Fn(function::Arguments),
     Argocd(argocd::Arguments),
@@ -135,6 +137,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Diff(arguments), .. }) => diff::run(*arguments),
         Ok(Cli { command: Command::Explain(arguments), .. }) => explain::run(*arguments),
         Ok(Cli { command: Command::Jp(arguments), .. }) => jp::run(&arguments),
+        Ok(Cli { command: Command::Cel(arguments), .. }) => cel::run(&arguments),
         Ok(Cli { command: Command::Test(arguments), .. }) => test::run(&arguments),
         Ok(Cli { command: Command::Fn(arguments), .. }) => function::run(&arguments),
         Ok(Cli { command: Command::Argocd(arguments), .. }) => argocd::run(&arguments),

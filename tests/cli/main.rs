@@ -1,5 +1,6 @@
 //! The command line.
 
+mod cel;
 mod choice;
 mod codes;
 mod commands;
