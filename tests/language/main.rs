@@ -1,5 +1,6 @@
 //! The languages of policies and manifests, as the library reads them: YAML, JMESPath, JSON patches, variables.
 
+mod cel;
 mod fuzz;
 mod go_yaml;
 mod go_yaml_texts;
