@@ -25,6 +25,11 @@ fn jmespath() {
 }
 
 #[test]
+fn cel() {
+    check(&kyv_fuzz::CEL);
+}
+
+#[test]
 fn variables() {
     check(&kyv_fuzz::VARIABLES);
 }

@@ -3,6 +3,7 @@
 //! A body panics where something does not hold. The fuzz targets feed it what a fuzzer thinks of, and
 //! `tests/language/fuzz.rs` feeds it fixed seeds. [`input`] says how bytes become texts and values.
 
+pub mod cel;
 pub mod engine;
 pub mod input;
 pub mod jmespath;
@@ -24,6 +25,8 @@ pub const YAML: Target = Target { name: "yaml", run: yaml::run, seeds: seeds::ya
 pub const POLICY: Target = Target { name: "policy", run: policy::run, seeds: seeds::policy };
 /// Parses and evaluates expressions.
 pub const JMESPATH: Target = Target { name: "jmespath", run: jmespath::run, seeds: seeds::jmespath };
+/// Compiles and evaluates CEL.
+pub const CEL: Target = Target { name: "cel", run: cel::run, seeds: seeds::cel };
 /// Substitutes variables.
 pub const VARIABLES: Target = Target { name: "variables", run: variables::run, seeds: seeds::variables };
 /// Compares values with patterns and conditions.
@@ -37,5 +40,5 @@ pub const STRATEGIC_MERGE: Target =
 pub const ENGINE: Target = Target { name: "engine", run: engine::run, seeds: seeds::engine };
 
 /// All targets.
-pub const TARGETS: [Target; 8] =
-    [YAML, POLICY, JMESPATH, VARIABLES, PATTERN, JSON_PATCH, STRATEGIC_MERGE, ENGINE];
+pub const TARGETS: [Target; 9] =
+    [YAML, POLICY, JMESPATH, CEL, VARIABLES, PATTERN, JSON_PATCH, STRATEGIC_MERGE, ENGINE];
