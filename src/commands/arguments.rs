@@ -34,7 +34,8 @@ pub(super) struct RunArguments {
     request: RequestArguments,
     #[command(flatten)]
     dialect: DialectArguments,
-    /// Fail (exit code 3) if anything was not evaluated, did not match, or is a divergence (KYV-Dnn).
+    /// Fail (exit code 3) on warnings, and if anything was not evaluated, depends on the order of policies, or is a
+    /// divergence (KYV-Dnn).
     #[arg(long, help_heading = "Evaluation")]
     strict: bool,
     /// Note policies and rules of kinds that this version does not evaluate, instead of failing (exit code 3).

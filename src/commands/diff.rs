@@ -130,7 +130,7 @@ pub(super) fn run(arguments: Arguments) -> Exit {
             Some(summary) if summary.tally.changed > 0 => reporter.worsen(Exit::Changes),
             Some(_) => {}
             None => {
-                let page = format.failure(&reporter.errors()).unwrap_or_default();
+                let page = format.failure(reporter.diagnostics()).unwrap_or_default();
                 if let Err(error) = io::stdout().write_all(page.as_bytes()) {
                     reporter.unwritten(&error);
                 }

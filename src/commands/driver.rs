@@ -119,11 +119,15 @@ impl<'a> Presentation<'a> {
             reporter.note(Code::LeftOut, &note);
         }
         summary.find_installed(session);
+        if let Some(error) = self.selection.and_then(|selection| selection.unmatched(&summary.tally)) {
+            reporter.error(Exit::Input, Code::NameWithoutMatch, &error);
+        }
+        summary.close(&session.context(), self.closing, reporter);
         let totals = RunTotals {
             tally: &summary.tally,
             gaps: reporter.gaps(),
             is_live: session.is_live(),
-            errors: &reporter.errors(),
+            diagnostics: reporter.diagnostics(),
         };
         writer.finish(&totals, &mut spool)?;
         let printed = spool.print_all();
@@ -131,10 +135,7 @@ impl<'a> Presentation<'a> {
             program.run(reporter);
         }
         reporter.release();
-        if let Some(error) = self.selection.and_then(|selection| selection.unmatched(&summary.tally)) {
-            reporter.error(Exit::Input, Code::NameWithoutMatch, &error);
-        }
-        summary.close(&session.context(), self.closing, reporter);
+        summary.complete();
         printed
     }
 

@@ -97,10 +97,7 @@ pub(super) fn run(arguments: Arguments) -> Exit {
             no_change_reasons: unfit_lists,
         });
         // The result itself says which rules met no object, and which divergences were met.
-        let closing = Closing {
-            unmatched_rules: options.strict && selection.is_everything(),
-            divergences: options.strict,
-        };
+        let closing = Closing { unmatched_rules: false, divergences: options.strict };
         let presentation = Presentation {
             selection: Some(&selection),
             closing,

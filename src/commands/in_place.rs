@@ -112,6 +112,7 @@ impl<'a> Edits<'a> {
         }
         summary.find_installed(session);
         summary.close(&session.context(), Closing::ALL, reporter);
+        summary.complete();
         let mut style = SummaryStyle::WouldLine;
         if self.check {
             self.report_changes(reporter);

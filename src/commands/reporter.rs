@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
 use crate::diagnostics::{Code, Coded};
-use crate::render::{Origin, divergence_text, printable, printable_line};
-use crate::report::MissingData;
+use crate::render::{Origin, divergence_text, printable, printable_line, without_excerpts};
+use crate::report::{Diagnostic, MissingData, Severity};
 use crate::semantics::{Divergence, DivergenceSet, Semantics};
 use crate::source::SourceError;
 use crate::source::cluster::UnreadPolicies;
@@ -16,8 +16,8 @@ use super::color::Color;
 use super::exit::Exit;
 use super::progress::{KindProgress, Progress};
 
-/// How many errors are kept for results that repeat them.
-const KEPT_ERRORS: usize = 100;
+/// How many errors, and how many notes, are kept for results that repeat them.
+const KEPT_DIAGNOSTICS: usize = 100;
 
 /// Which diagnostics are printed, and which are errors.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,9 +42,8 @@ pub(super) struct Reporter {
     gaps: MissingData,
     /// The notes that were printed, for results that repeat them.
     notes: Vec<Note>,
-    /// The first errors that were printed, for results that repeat them, and how many more there are.
-    errors: Vec<String>,
-    more_errors: usize,
+    /// The first errors and the first notes, for results that repeat them.
+    diagnostics: Vec<Diagnostic>,
     /// What is printed after the result; `None` where everything is printed at once.
     held: Option<String>,
 }
@@ -101,11 +100,10 @@ pub(super) struct NoteSubject {
 }
 
 impl NoteKind {
-    /// The word that a line with such a note begins with.
-    const fn word(self) -> &'static str {
+    const fn severity(self) -> Severity {
         match self {
-            Self::Warning => "warning",
-            Self::Omission | Self::Other => "note",
+            Self::Warning => Severity::Warning,
+            Self::Omission | Self::Other => Severity::Note,
         }
     }
 }
@@ -153,8 +151,7 @@ impl Reporter {
             last_cluster_error: String::new(),
             gaps: MissingData::default(),
             notes: Vec::new(),
-            errors: Vec::new(),
-            more_errors: 0,
+            diagnostics: Vec::new(),
             held: None,
         }
     }
@@ -170,8 +167,18 @@ impl Reporter {
 
     /// Prints an error with the exit code that it leads to.
     pub(super) fn error(&mut self, exit: Exit, label: impl Into<Label>, message: impl Display) {
-        let label = label.into();
+        let (label, message) = (label.into(), message.to_string());
+        self.keep(Severity::Error, label, &message);
         self.error_lines(exit, &format!("error[{label}]: {message}\n"));
+    }
+
+    /// Keeps a diagnostic for the result.
+    fn keep(&mut self, severity: Severity, label: Label, message: &str) {
+        let is_error = |one: &&Diagnostic| (one.severity == Severity::Error) == (severity == Severity::Error);
+        if self.diagnostics.iter().filter(is_error).count() < KEPT_DIAGNOSTICS {
+            let message = printable(&without_excerpts(message));
+            self.diagnostics.push(Diagnostic { severity, code: label.to_string(), message });
+        }
     }
 
     /// Prints an error that knows its code.
@@ -179,10 +186,9 @@ impl Reporter {
         self.error(exit, error.code(), error);
     }
 
-    /// The errors that were printed until now.
-    pub(super) fn errors(&self) -> Vec<String> {
-        let more = (self.more_errors > 0).then(|| format!("and {} more", self.more_errors));
-        self.errors.iter().cloned().chain(more).collect()
+    /// The diagnostics until now, also those that a quiet run does not print.
+    pub(super) fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
     }
 
     /// Prints an error of the input or the cluster.
@@ -290,11 +296,6 @@ impl Reporter {
     pub(super) fn error_lines(&mut self, exit: Exit, lines: &str) {
         self.exit.worsen(exit);
         self.print(lines);
-        if self.errors.len() < KEPT_ERRORS {
-            self.errors.push(printable(lines.trim_end()));
-        } else {
-            self.more_errors += 1;
-        }
     }
 
     pub(super) fn note(&mut self, code: Code, message: impl Display) {
@@ -315,8 +316,13 @@ impl Reporter {
     pub(super) fn add(&mut self, note: Note) {
         match self.verbosity.strict.filter(|_| note.kind != NoteKind::Other) {
             Some(option) => self.error(Exit::Evaluation, note.label, format_args!("{note} ({option})")),
-            None if self.verbosity.quiet => return,
-            None => self.print(&format!("{}[{}]: {note}\n", note.kind.word(), note.label)),
+            None => {
+                self.keep(note.kind.severity(), note.label, &note.to_string());
+                if self.verbosity.quiet {
+                    return;
+                }
+                self.print(&format!("{}[{}]: {note}\n", note.kind.severity().word(), note.label));
+            }
         }
         self.notes.push(note);
     }

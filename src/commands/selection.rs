@@ -31,10 +31,6 @@ impl Selection {
         self.shown = shown.map(|source| (source.policy.clone(), source.rule.clone())).collect();
     }
 
-    pub(super) const fn is_everything(&self) -> bool {
-        self.rules.is_empty() && self.objects.is_empty()
-    }
-
     /// Whether a rule is shown, by one of its names.
     pub(super) fn has_rule(&self, policy: &str, names: &[&Text]) -> bool {
         self.rules.is_empty()

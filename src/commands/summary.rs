@@ -6,8 +6,8 @@ use std::mem;
 
 use crate::diagnostics::Code;
 use crate::render::{
-    RuleError, counted, dry_run_line, dry_runs_line, error_lines, impact_line, listed, missing_targets,
-    refused_inputs, rule_errors, shown_message, summary_table,
+    RuleError, counted, dry_run_line, dry_runs_line, impact_line, listed, missing_targets, refused_inputs,
+    rule_errors, shown_message, summary_table,
 };
 use crate::report::{ObjectReport, Outcome, RunningKyverno, ServerDryRun, Totals};
 use crate::semantics::{DivergenceSet, Semantics};
@@ -134,13 +134,13 @@ impl RunSummary {
     /// its end.
     pub(super) fn report_errors(&mut self, evaluated: &Evaluated, reporter: &mut Reporter) {
         for object in evaluated.objects.iter().filter(|object| object.report.has_error()) {
-            if reporter.is_verbose() {
-                let lines = error_lines(&object.report, &evaluated.origin(object));
-                reporter.error_lines(Exit::Evaluation, &lines);
-                continue;
-            }
             for error in rule_errors(&object.report) {
-                self.errors.add(error, || first_object(evaluated, object));
+                if reporter.is_verbose() {
+                    let FirstObject { name, origin } = first_object(evaluated, object);
+                    reporter.error(Exit::Evaluation, error.code, error.on(&name, &origin));
+                } else {
+                    self.errors.add(error, || first_object(evaluated, object));
+                }
             }
         }
     }
@@ -292,6 +292,10 @@ impl RunSummary {
         if let Some(kyverno) = &self.tally.kyverno {
             reporter.note(Code::RunningKyverno, &kyverno.message);
         }
+    }
+
+    /// The result was written.
+    pub(super) const fn complete(&mut self) {
         self.is_complete = true;
     }
 
@@ -540,7 +544,7 @@ impl RunSummary {
         }
         if !unmatched.is_empty() {
             let number = counted(unmatched.len(), "rule");
-            reporter.omission(
+            reporter.note(
                 Code::RuleWithoutObjects,
                 format_args!("{number} selected no object: {}", listed(unmatched.into_iter())),
             );

@@ -82,6 +82,15 @@ pub fn error_lines(report: &ObjectReport, origin: &Origin) -> String {
         .collect()
 }
 
+/// A message without the lines of input files that it shows: `12 | text` and the mark below.
+pub fn without_excerpts(message: &str) -> String {
+    let is_excerpt = |line: &&str| {
+        let number = line.trim_start().split_once('|').map(|(number, _)| number.trim_end());
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    message.lines().filter(|line| !is_excerpt(line)).collect::<Vec<_>>().join("\n")
+}
+
 /// The targets of a rule that were not found.
 pub fn missing_targets(report: &ObjectReport, rule: &RuleReport) -> Vec<String> {
     let Outcome::Triggered { missing, .. } = &rule.outcome else { return Vec::new() };
@@ -108,4 +117,15 @@ pub fn dry_run_line(report: &ObjectReport) -> Option<String> {
 pub fn divergence_text(divergence: Divergence, semantics: Semantics) -> String {
     let (title, documented, kyverno) = (divergence.title(), divergence.documented(), divergence.kyverno());
     format!("{title}: documented: {documented}; kyverno: {kyverno} (this run: {semantics})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_files_are_left_out() {
+        let message = "a.yaml:12:3: mapping values are not allowed\n12 | password: x: y\n   |            ^\n  hint: a | b";
+        assert_eq!(without_excerpts(message), "a.yaml:12:3: mapping values are not allowed\n  hint: a | b");
+    }
 }

@@ -31,6 +31,7 @@ pub use junit::suites_junit;
 pub use mask::{Masked, mask_beside, masked_states};
 pub use messages::{
     RuleError, divergence_text, dry_run_line, error_lines, missing_targets, rule_errors, shown_message,
+    without_excerpts,
 };
 pub use patch::json_patch;
 pub use printable::{printable, printable_line};

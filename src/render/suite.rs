@@ -10,6 +10,7 @@ use crate::value::Value;
 use super::diff::{DiffStyle, Palette, hunks};
 use super::json::{list, number};
 use super::mask::mask_beside;
+use super::messages::without_excerpts;
 use super::patch::identity;
 use super::printable::printable_line;
 use super::table::{Table, diff_details};
@@ -151,12 +152,8 @@ pub fn suite_difference(row: &SuiteRow, palette: Palette) -> Option<String> {
 
 /// Why a suite could not be loaded, without excerpts of files in the errors.
 pub(super) fn reasons(suite: &UnloadedSuite) -> String {
-    let is_excerpt = |line: &&str| {
-        let number = line.trim_start().split_once(" |").map(|(number, _)| number);
-        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    let lines = suite.reasons.iter().flat_map(|reason| reason.lines().take_while(|line| !is_excerpt(line)));
-    lines.collect::<Vec<_>>().join("\n")
+    let reasons: Vec<String> = suite.reasons.iter().map(|reason| without_excerpts(reason)).collect();
+    reasons.join("\n")
 }
 
 /// The results as JSON: suites with their rows, those that could not be loaded, and the counts.

@@ -3,6 +3,7 @@
 //! Paths are pointers, not lines; nothing here knows colors, output formats or exit codes.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod diagnostic;
 mod impact;
 mod missing_data;
 mod order;
@@ -19,6 +20,7 @@ use crate::secrets::Secrets;
 use crate::semantics::DivergenceSet;
 use crate::value::{Change, ObjectRef, Pointer, Text, Value, changes};
 
+pub use diagnostic::{Diagnostic, Severity};
 pub use impact::Impact;
 pub use missing_data::MissingData;
 pub use order::OrderDependence;

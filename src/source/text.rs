@@ -1,6 +1,6 @@
 //! Texts that are read as a whole.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -19,9 +19,12 @@ pub fn read_text(location: &Location, limits: &Limits) -> Result<Arc<Source>, So
     let name = location.name();
     let bytes = match location {
         Location::Stdin => bounded(io::stdin().lock(), 0, limits),
-        Location::File { path, .. } => File::open(path).and_then(|file| {
-            let length = file.metadata().map_or(0, |metadata| metadata.len());
-            bounded(file, length, limits)
+        Location::File { path, named } => fs::metadata(path).and_then(|metadata| {
+            // A pipe may be named, as by `<(…)`; one that a folder has is never meant.
+            if !named && !metadata.is_file() {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+            }
+            bounded(File::open(path)?, metadata.len(), limits)
         }),
     };
     let bytes = bytes.map_err(|cause| SourceError::unreadable(name.clone(), cause))?;

@@ -203,3 +203,37 @@ fn lines_do_not_grow_with_objects() {
         );
     }
 }
+
+/// A device in a folder would be read up to the limit, and a pipe would block.
+#[cfg(unix)]
+#[test]
+fn folders_have_regular_files_only() {
+    let folder = Folder::new(&[("p/label.yaml", LABEL), ("m/map.yaml", MAP)]);
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("m/zero.yaml")).unwrap();
+    for arguments in [["diff", "-p", "p", "-f", "m"], ["diff", "-p", "m", "-f", "p"]] {
+        let ended = folder.run(&arguments);
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert!(
+            ended.stderr.contains("m/zero.yaml: cannot be read: it is no regular file"),
+            "{}",
+            ended.stderr
+        );
+    }
+}
+
+/// A report goes to places where more people look than at the log.
+#[test]
+fn reports_repeat_diagnostics_without_lines_of_files() {
+    let folder = Folder::new(&[
+        ("p/label.yaml", LABEL),
+        ("m/map.yaml", MAP),
+        ("m/secret.yaml", "kind: Secret\nstringData: {pw: hunter2: x}\n"),
+    ]);
+    for format in ["markdown", "json"] {
+        let ended = folder.run(&["diff", "-q", "-p", "p", "-f", "m", "-o", format]);
+        assert!(ended.stderr.contains("hunter2") && !ended.stdout.contains("hunter2"), "{}", ended.stdout);
+        assert!(ended.stdout.contains("secret.yaml:2:"), "{}", ended.stdout);
+    }
+    let strict = folder.run(&["diff", "--strict", "-p", "p", "-f", "m/map.yaml", "-o", "json"]);
+    assert!(strict.stdout.contains("\"diagnostics\": []"), "{}", strict.stdout);
+}

@@ -123,8 +123,8 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     dialect: DialectArguments,
-    /// Fail (exit code 3, nothing printed) if anything was not evaluated, did not match, or is a divergence
-    /// (KYV-Dnn). Applications can set it with the parameter `strict`.
+    /// Fail (exit code 3, nothing printed) on warnings, and if anything was not evaluated, depends on the order of
+    /// policies, or is a divergence (KYV-Dnn). Applications can set it with the parameter `strict`.
     #[arg(long, help_heading = "Evaluation")]
     strict: bool,
     /// Evaluate every changed object a second time, and report what a second run would change.
@@ -237,6 +237,7 @@ impl<'a> Run<'a> {
                 }
                 let context = RunContext { varies_with_time: self.varies_with_time, ..session.context() };
                 summary.close(&context, Closing::ALL, reporter);
+                summary.complete();
                 summary.report_totals(SummaryStyle::Line, reporter);
                 // Notes are errors of a strict run.
                 if reporter.exit() == Exit::Done {

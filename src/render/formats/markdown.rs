@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use crate::render::summary::{MARKDOWN_HEADING, markdown};
 use crate::render::table::{diff_details, fenced};
 use crate::render::words::counted;
+use crate::report::{Diagnostic, Severity};
 
 use super::diff::{FileDiffs, FinishedDiff};
 use super::{Diff, DocumentView, Format, FormatWriter, Prepared, RunTotals};
@@ -13,9 +14,10 @@ use super::{Diff, DocumentView, Format, FormatWriter, Prepared, RunTotals};
 /// The most bytes of a page: a comment on GitHub has at most 65,536 characters.
 const PAGE_BYTES: usize = 65_000;
 
-/// The most bytes of everything before the diffs, and of the errors in it.
+/// The most bytes of everything before the diffs, and of the errors and notes in it.
 const HEAD_BYTES: usize = 32_000;
 const ERROR_BYTES: usize = 8_000;
+const NOTE_BYTES: usize = 4_000;
 
 /// The bytes of a page that are kept free for each diff.
 const DIFF_BYTES: usize = 1_000;
@@ -54,8 +56,8 @@ impl Format for Markdown {
         true
     }
 
-    fn failure(&self, errors: &[String]) -> Option<String> {
-        Some(format!("{MARKDOWN_HEADING}Nothing was evaluated.\n{}", error_block(errors)))
+    fn failure(&self, diagnostics: &[Diagnostic]) -> Option<String> {
+        Some(format!("{MARKDOWN_HEADING}Nothing was evaluated.\n{}", diagnostic_blocks(diagnostics)))
     }
 }
 
@@ -109,39 +111,53 @@ impl FormatWriter for Page<'_> {
     }
 
     fn finish(&mut self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let RunTotals { tally, gaps, errors, .. } = totals;
+        let RunTotals { tally, gaps, diagnostics, .. } = totals;
         let mut page = String::new();
         if !gaps.is_empty() {
             let _ = write!(page, "**Incomplete**: `{}`\n\n", gaps.to_string().replace('`', "'"));
         }
         page.push_str(&markdown(tally, gaps));
-        if page.len() > HEAD_BYTES - ERROR_BYTES {
-            page.truncate(lines_within(&page, HEAD_BYTES - ERROR_BYTES));
+        if page.len() > HEAD_BYTES - ERROR_BYTES - NOTE_BYTES {
+            page.truncate(lines_within(&page, HEAD_BYTES - ERROR_BYTES - NOTE_BYTES));
             page.push_str("\nThe rest of the counts is left out.\n");
         }
-        page.push_str(&error_block(errors));
+        page.push_str(&diagnostic_blocks(diagnostics));
         page.push_str(&self.blocks(PAGE_BYTES - page.len().min(PAGE_BYTES)));
         out.write_all(page.as_bytes())
     }
 }
 
-/// A block with the first errors; empty without any.
-fn error_block(errors: &[String]) -> String {
-    if errors.is_empty() {
-        return String::new();
+/// The first errors, and the first notes in a block that opens; empty without any.
+fn diagnostic_blocks(diagnostics: &[Diagnostic]) -> String {
+    let (errors, notes): (Vec<_>, Vec<_>) =
+        diagnostics.iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
+    let mut blocks = String::new();
+    if !errors.is_empty() {
+        let _ = write!(blocks, "\n#### Errors\n\n{}", fenced("text", &first_lines(&errors, ERROR_BYTES)));
     }
+    if !notes.is_empty() {
+        let count = counted(notes.len(), "note");
+        let text = fenced("text", &first_lines(&notes, NOTE_BYTES));
+        let _ = write!(blocks, "\n<details><summary>{count}</summary>\n\n{text}\n</details>\n");
+    }
+    blocks
+}
+
+/// As many of the diagnostics as fit into so many bytes, at least the first one in part.
+fn first_lines(diagnostics: &[&Diagnostic], bytes: usize) -> String {
     let mut text = String::new();
-    for (index, error) in errors.iter().enumerate() {
-        let fits = text.len() + error.len() < ERROR_BYTES;
+    for (index, diagnostic) in diagnostics.iter().enumerate() {
+        let line = diagnostic.to_string();
+        let fits = text.len() + line.len() < bytes;
         if !fits && index > 0 {
-            let _ = writeln!(text, "and {} more", errors.len() - index);
+            let _ = writeln!(text, "and {} more", diagnostics.len() - index);
             break;
         }
-        let end = if fits { error.len() } else { error.floor_char_boundary(ERROR_BYTES) };
-        text.push_str(&error[..end]);
+        let end = if fits { line.len() } else { line.floor_char_boundary(bytes) };
+        text.push_str(&line[..end]);
         text.push('\n');
     }
-    format!("\n#### Errors\n\n{}", fenced("text", &text))
+    text
 }
 
 /// The bytes that each diff may have so that all of them fit: the short ones leave room to the others.

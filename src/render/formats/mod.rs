@@ -16,7 +16,7 @@ mod yaml;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::report::{Impact, MissingData, ObjectReport, Totals};
+use crate::report::{Diagnostic, Impact, MissingData, ObjectReport, Totals};
 use crate::value::{Pointer, Value};
 use crate::yaml::{Document, Edited};
 
@@ -59,7 +59,7 @@ pub trait Format: Sync {
     }
 
     /// The result of a run that evaluated nothing because of these errors; `None` if it has none.
-    fn failure(&self, _errors: &[String]) -> Option<String> {
+    fn failure(&self, _diagnostics: &[Diagnostic]) -> Option<String> {
         None
     }
 
@@ -168,8 +168,8 @@ pub struct RunTotals<'a> {
     pub gaps: &'a MissingData,
     /// Whether the objects are those of a cluster.
     pub is_live: bool,
-    /// The errors of the run, as standard error has them.
-    pub errors: &'a [String],
+    /// The errors, warnings and notes of the run, the first of each.
+    pub diagnostics: &'a [Diagnostic],
 }
 
 impl RunTotals<'_> {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use crate::render::json::{impact_json, object_json, tally_json, tally_rows};
+use crate::report::Diagnostic;
 use crate::value::Value;
 
 use super::{DocumentView, Format, FormatWriter, Prepared, RunTotals};
@@ -79,7 +80,7 @@ impl FormatWriter for ReportWriter {
     }
 
     fn finish(&mut self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let RunTotals { tally, gaps, .. } = totals;
+        let RunTotals { tally, gaps, diagnostics, .. } = totals;
         self.objects.end(out)?;
         let summary = tally_json(tally, gaps).to_json();
         write!(out, ",\n\"summary\": {},\n", summary.strip_suffix('}').unwrap_or_default())?;
@@ -90,6 +91,17 @@ impl FormatWriter for ReportWriter {
         if !gaps.is_empty() {
             write!(out, ",\n\"incomplete\": {}", Value::from(gaps.to_string()).to_json())?;
         }
+        let mut rows = Rows::new(",\n\"diagnostics\": [\n");
+        diagnostics.iter().try_for_each(|one| rows.write(&diagnostic_json(one).to_json(), out))?;
+        rows.end(out)?;
         out.write_all(b"}\n")
     }
+}
+
+fn diagnostic_json(diagnostic: &Diagnostic) -> Value {
+    Value::from_iter([
+        ("severity", diagnostic.severity.word().into()),
+        ("code", diagnostic.code.clone().into()),
+        ("message", diagnostic.message.clone().into()),
+    ])
 }
