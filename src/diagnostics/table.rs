@@ -182,6 +182,8 @@ codes! {
     RowNotEvaluated = 605 "a row is about a rule that is not evaluated",
     SuiteNote = 606 "a part of a test suite is not used",
     NotUpdated = 607 "a file of expected objects was not updated",
+    RuleWithoutRow = 608 "a new suite has no row for a rule",
+    NoRows = 609 "no suite can be written for a policy",
 
     NoResourceList = 701 "standard input is no ResourceList",
     InvalidConfig = 702 "a missing or invalid functionConfig",

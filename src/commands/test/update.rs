@@ -101,7 +101,7 @@ pub(super) fn create<'c>(all: impl Iterator<Item = &'c Creation>, reporter: &mut
         let names: BTreeSet<_> = objects.iter().map(|object| ObjectRef::of(object)).collect();
         if names.len() < objects.len() {
             let message = "expectations of several results contradict each other; not written";
-            reporter.error(Exit::Changes, format_args!("{}: {message}", file.display()));
+            reporter.error(Exit::Changes, Code::NotUpdated, format_args!("{}: {message}", file.display()));
             continue;
         }
         match create_file(file, documents(objects.iter().copied()).as_bytes()) {

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use crate::commands::exit::Exit;
 use crate::commands::options::RunOptions;
 use crate::commands::reporter::Reporter;
+use crate::diagnostics::Code;
 use crate::engine::{Engine, InputNames, Settings};
 use crate::policy::{ClassicPolicy, Policy, PolicySet, Rule};
 use crate::render::counted;
@@ -63,17 +64,22 @@ pub(super) fn write(
         for rule in policy.rules.iter().filter(|rule| rule.generated_from.is_none()) {
             match both.add(policy, rule, &mut draft) {
                 Ok(()) => {}
-                Err(why) => reporter.note(format_args!(
-                    "{}/{}: no object for it: {why}",
-                    policy.meta.full_name(),
-                    rule.name
-                )),
+                Err(why) => {
+                    let name = policy.meta.full_name();
+                    reporter.note(
+                        Code::RuleWithoutRow,
+                        format_args!("{name}/{}: no object for it: {why}", rule.name),
+                    );
+                }
             }
         }
     }
     if draft.results.is_empty() {
-        reporter
-            .error(Exit::Evaluation, format_args!("{}: no suite can be made of its rules", policy.display()));
+        reporter.error(
+            Exit::Evaluation,
+            Code::NoRows,
+            format_args!("{}: no suite can be made of its rules", policy.display()),
+        );
         return None;
     }
     let folder = folder.map_or_else(|| beside(policy), Path::to_owned);
