@@ -45,13 +45,16 @@ fn results_are_printed_in_the_requested_format() {
 fn faults_are_shown_where_they_are() {
     let (code, printed, said) = run(&["query", "object.metadata.name + nope", "-n"], "");
     assert_eq!((code, &*printed), (Some(2), ""), "{said}");
-    assert!(said.contains("undeclared reference to 'nope'"), "{said}");
+    assert!(said.contains("error[KYV390]: ") && said.contains("undeclared reference to 'nope'"), "{said}");
     let lines: Vec<&str> = said.lines().collect();
     let source = lines.iter().position(|line| line.contains("object.metadata.name + nope")).expect(&said);
     assert_eq!(lines[source + 1].find('^'), lines[source].find("nope"), "{said}");
 
     let (code, _, said) = run(&["query", "object.nope"], POD);
-    assert!(code == Some(3) && said.contains("no such key: nope"), "{said}");
+    assert!(
+        code == Some(3) && said.contains("error[KYV391]: ") && said.contains("no such key: nope"),
+        "{said}"
+    );
     let (code, printed, said) = run(&["query", "object.a"], "a: 1\n---\nb: 1\n");
     assert_eq!((code, &*printed), (Some(3), "1\n"));
     assert!(said.contains("document 2: no such key: a"), "{said}");

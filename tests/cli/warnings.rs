@@ -36,7 +36,7 @@ fn check(policy: &str, code: &str, warning: &str, result: &str) {
     let folder = Folder::new(&[("policy.yaml", policy), ("map.yaml", &object(""))]);
     let run = folder.run(&["mutate", "-p", "policy.yaml", "-f", "map.yaml"]);
     let warnings: Vec<_> = run.stderr.lines().filter(|line| line.starts_with("warning")).collect();
-    assert_eq!(warnings, [format!("warning[{code}]: policy.yaml:{warning}")], "{}", run.stderr);
+    assert_eq!(warnings, [format!("{code}: policy.yaml:{warning}")], "{}", run.stderr);
     assert_eq!((run.stdout.as_str(), run.code), (result, Some(0)), "{}", run.stderr);
     let strict = folder.run(&["mutate", "-p", "policy.yaml", "-f", "map.yaml", "--strict"]);
     assert_eq!(strict.code, Some(3), "{}", strict.stderr);
@@ -46,7 +46,7 @@ fn check(policy: &str, code: &str, warning: &str, result: &str) {
 fn a_key_that_is_almost_an_anchor() {
     check(
         &mutating("      patchStrategicMerge:\n        metadata:\n          labels:\n            +(a: x"),
-        "KYV234",
+        "warning[KYV234]",
         "13:13: p/r: `+(a` is no anchor: it is written as the name of a field; write `+(a)`",
         &object(", labels: {+(a: x}"),
     );
@@ -56,7 +56,7 @@ fn a_key_that_is_almost_an_anchor() {
 fn braces_that_begin_no_variable() {
     check(
         &labelling("{{ request.object.kind"),
-        "KYV235",
+        "warning[KYV235]",
         "10:49: p/r: `{{ request.object.kind` is no variable but plain text: close it with `}}`, or write `\\{{` where \
          text is meant",
         &object(", labels: {a: '{{ request.object.kind'}"),
@@ -67,7 +67,7 @@ fn braces_that_begin_no_variable() {
 fn a_metadata_of_null() {
     check(
         &mutating("      patchStrategicMerge:\n        metadata:\n        data: {a: b}"),
-        "KYV236",
+        "warning[KYV236]",
         "11:9: p/r: `metadata: null` deletes the name, labels and annotations of the object: remove it, or set fields \
          below it",
         "apiVersion: v1\nkind: ConfigMap\ndata:\n  a: b\n",
@@ -78,7 +78,7 @@ fn a_metadata_of_null() {
 fn a_function_without_a_call() {
     check(
         &labelling("{{ request.object.kind | to_upper || 'none' }}"),
-        "KYV237",
+        "warning[KYV237]",
         "10:49: p/r: `to_upper` is a function, and here the name of a field, which objects do not have: write \
          `to_upper(…)`",
         &object(", labels: {a: none}"),
@@ -91,7 +91,7 @@ fn an_unknown_function_of_a_rule_that_does_not_run() {
     mutate: {patchStrategicMerge: {metadata: {labels: {a: '{{ to_uper(request.object.kind) }}'}}}}";
     check(
         &policy(rule),
-        "KYV304",
+        "warning[KYV304]",
         "9:56: p/r: there is no function `to_uper`: the rule fails where it is called; did you mean `to_upper`?",
         &object(""),
     );
@@ -103,7 +103,7 @@ fn a_plural_kind() {
     mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}";
     check(
         &policy(rule),
-        "KYV230",
+        "warning[KYV230]",
         "8:40: p/r: `ConfigMaps` is no kind of Kubernetes: it matches only objects of exactly this `kind`; did you mean \
          `ConfigMap`?",
         &object(""),
@@ -114,7 +114,7 @@ fn a_plural_kind() {
 fn a_policy_without_rules() {
     check(
         "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules: []\n",
-        "KYV238",
+        "warning[KYV238]",
         "5:3: p: the policy has no rules and does nothing: add `spec.rules`, or remove the policy",
         &object(""),
     );
@@ -125,7 +125,7 @@ fn a_variable_about_the_user_without_user() {
     let policy = labelling("{{ to_string(request.userInfo.username) }}");
     check(
         &policy,
-        "KYV401",
+        "warning[KYV401]",
         "10:49: p/r: the user of the request is unknown and counts as null in \
          `to_string(request.userInfo.username)`; `--userinfo FILE` sets it",
         &object(", labels: {a: \"null\"}"),

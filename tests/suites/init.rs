@@ -141,3 +141,20 @@ fn suites_of_kyvernos_policies_pass_in_the_kyverno_cli() {
     }
     assert!(suites >= MIN_SUITES, "{suites}");
 }
+
+#[test]
+fn a_policy_without_a_rule_to_test_has_no_suite() {
+    let folder = tempfile::tempdir().unwrap();
+    let rule =
+        "name: any, match: {any: [{resources: {namespaces: [a]}}]}, mutate: {patchStrategicMerge: {a: b}}";
+    let policy = format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec: {{rules: [{{{rule}}}]}}\n"
+    );
+    fs::write(folder.path().join("policy.yaml"), policy).unwrap();
+    let ended = run(folder.path(), &["--init", "policy.yaml"]);
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(3), "{said}");
+    assert!(said.contains("note[KYV608]: p/any: no object for it: "), "{said}");
+    assert!(said.contains("error[KYV609]: policy.yaml: no suite can be made of its rules"), "{said}");
+    assert!(!folder.path().join(".kyverno-test").exists());
+}
