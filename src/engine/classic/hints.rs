@@ -1,7 +1,9 @@
 //! Hints for variables without a value.
 
 use crate::diagnostics::Coded;
+use crate::pattern::nearest;
 use crate::report::RuleError;
+use crate::value::Value;
 use crate::variables::{Inline, SubstitutionError};
 
 use super::context::Context;
@@ -52,5 +54,48 @@ pub(super) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<S
     if !objects.iter().any(|name| expression.contains(name)) {
         return Some(format!("set values of the context with {}", names.values));
     }
+    let meant = nearest_key(expression, context.object())?;
+    Some(format!("did you mean `{meant}`?"))
+}
+
+/// The key of the object that is most similar to the one that a path below `request.object` does not find.
+fn nearest_key<'o>(expression: &str, object: &'o Value) -> Option<&'o str> {
+    let (_, path) = expression.split_once("request.object.")?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut node = object;
+    for part in path.split('.') {
+        let name = part.split(|c| !is_name(c)).next().unwrap_or_default();
+        let members = node.as_object()?;
+        match members.get(name) {
+            // An index, a filter, or the end of the path.
+            Some(_) if name.len() < part.len() => return None,
+            Some(next) => node = next,
+            None => return nearest(name, members.keys().map(|key| &**key)),
+        }
+    }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_key_is_at_the_place_where_the_path_ends() {
+        let object =
+            r#"{"metadata":{"labels":{"team":"a"},"name":"x"},"spec":{"containers":[{"image":"x"}]}}"#;
+        let object = Value::from_json(object).unwrap();
+        for (expression, expected) in [
+            ("request.object.metadata.lables.team", Some("labels")),
+            ("to_upper(request.object.metadata.labels.teem)", Some("team")),
+            ("request.object.metdata.name", Some("metadata")),
+            ("request.object.spec.containers[0].imag", None),
+            ("request.object.spec.replicas", None),
+            ("request.object.metadata.name", None),
+            ("request.object.metadata.name.x", None),
+            ("element.name", None),
+        ] {
+            assert_eq!(nearest_key(expression, &object), expected, "{expression}");
+        }
+    }
 }
