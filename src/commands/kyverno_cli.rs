@@ -2,7 +2,11 @@
 
 use std::fmt::Write as _;
 
+use crate::diagnostics::Code;
+
 use super::exit::Exit;
+
+const CODE: Code = Code::KyvernoCommandLine;
 
 /// What a flag of `kyverno apply` is here.
 #[derive(Clone, Copy)]
@@ -124,7 +128,7 @@ fn apply(arguments: &[String]) -> String {
     let line: Vec<String> = [command.to_owned()].into_iter().chain(policies).chain(ours).collect();
     let file = file.map_or_else(String::new, |file| format!(" > {}", quoted(&file)));
     let mut text = format!(
-        "error: `apply` is a command of the Kyverno CLI; here it is:\n  kubectl kyv {}{file}\n",
+        "error[{CODE}]: `apply` is a command of the Kyverno CLI; here it is:\n  kubectl kyv {}{file}\n",
         shell_line(&line)
     );
     if !unknown.is_empty() {
@@ -165,7 +169,7 @@ fn flags(command: &str, arguments: &[String]) -> Option<String> {
     }
     let (theirs, flag) = found?;
     Some(format!(
-        "error: `{theirs}` of the Kyverno CLI is `{flag}` here:\n  kubectl kyv {}\n",
+        "error[{CODE}]: `{theirs}` of the Kyverno CLI is `{flag}` here:\n  kubectl kyv {}\n",
         shell_line(&ours)
     ))
 }

@@ -36,8 +36,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     match page(program, &arguments.command) {
         Ok(text) => print(&text),
         Err(error) => {
-            // The exit code is the same if the message cannot be written.
-            let _printed = error.print();
+            super::print_error(&error);
             Exit::Input
         }
     }

@@ -62,5 +62,6 @@ pub(super) fn report_errors(
     documents: impl Iterator<Item = Result<InputDocument, SourceError>>,
     reporter: &mut Reporter,
 ) {
-    documents.filter_map(Result::err).for_each(|error| reporter.source_error(&error));
+    let errors: Vec<SourceError> = documents.filter_map(Result::err).collect();
+    reporter.unread_files(&errors);
 }

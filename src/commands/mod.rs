@@ -51,6 +51,7 @@ mod summary;
 mod terminal;
 mod test;
 mod unmatched_elements;
+mod unread;
 mod version;
 mod versions;
 mod view_notes;

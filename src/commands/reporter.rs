@@ -15,6 +15,7 @@ use crate::value::ObjectRef;
 use super::color::Color;
 use super::exit::Exit;
 use super::progress::{KindProgress, Progress};
+use super::unread;
 
 /// How many errors, and how many notes, are kept for results that repeat them.
 const KEPT_DIAGNOSTICS: usize = 100;
@@ -269,9 +270,16 @@ impl Reporter {
 
     /// Prints the errors of manifests, and adds their files to what the result lacks.
     pub(super) fn unread_files<'e>(&mut self, errors: impl IntoIterator<Item = &'e SourceError>) {
-        for error in errors {
-            self.source_error(error);
-            self.refused(Vec::new(), error.file().into_iter().collect());
+        let errors: Vec<&SourceError> = errors.into_iter().collect();
+        self.refused(Vec::new(), errors.iter().filter_map(|error| error.file()).collect());
+        if self.verbosity.verbose {
+            return self.source_errors(errors);
+        }
+        for group in unread::grouped(errors) {
+            self.source_error(group.first);
+            for line in group.further() {
+                self.error(Exit::of(group.first), Code::FurtherErrors, line);
+            }
         }
     }
 
@@ -373,6 +381,11 @@ impl Reporter {
     /// Sets the exit code, unless it is worse already.
     pub(super) fn worsen(&mut self, exit: Exit) {
         self.exit.worsen(exit);
+    }
+
+    /// Forgets the exit code of the errors until now, which are printed.
+    pub(super) const fn forgive(&mut self) {
+        self.exit = Exit::Done;
     }
 
     pub(super) const fn exit(&self) -> Exit {

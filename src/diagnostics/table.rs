@@ -53,6 +53,7 @@ codes! {
     NotARegularFile = 010 "`-i` on an input that is no file",
     Interrupted = 011 "the run was interrupted",
     System = 012 "the operating system refuses a thread, a signal or a temporary file",
+    KyvernoCommandLine = 013 "a command or option of the Kyverno CLI",
 
     Unreadable = 101 "a file or directory cannot be read",
     Unwritable = 102 "a file or directory cannot be written",

@@ -41,6 +41,8 @@ pub struct FunctionConfig {
     pub service_account_token: bool,
     /// What a rule that cannot be evaluated does.
     pub on_error: OnError,
+    /// Whether the function goes on without policies that are refused.
+    pub keep_going: bool,
     /// The severity of changes, in [`Mode::Validate`].
     pub severity: Severity,
     /// Whether omissions are errors.
@@ -205,6 +207,7 @@ impl<'v> Reader<'v> {
             as_written: self.word("view", &[("written", true)]),
             service_account_token: self.flag("serviceAccountToken", false),
             on_error: self.word("onError", &[("warn", OnError::Warn)]),
+            keep_going: self.flag("keepGoing", false),
             severity: self.word("severity", &SEVERITIES),
             strict: self.flag("strict", false),
             quiet: self.flag("quiet", false),

@@ -1,7 +1,7 @@
 //! The fields of a `Kyv`, which `krm-function/crd.yaml` describes.
 
 /// The fields of `spec`; of a ConfigMap's `data`, too.
-pub(super) const FIELDS: [&str; 20] = [
+pub(super) const FIELDS: [&str; 21] = [
     "mode",
     "policies",
     "policiesFromItems",
@@ -17,6 +17,7 @@ pub(super) const FIELDS: [&str; 20] = [
     "view",
     "serviceAccountToken",
     "onError",
+    "keepGoing",
     "severity",
     "strict",
     "quiet",

@@ -325,7 +325,7 @@ impl Checker<'_> {
             let failed = match self.compare(file, state, of_target) {
                 Comparison::Same => None,
                 Comparison::Unreadable(error) => {
-                    if error.is_missing {
+                    if error.is_missing && status != Status::Error {
                         row.missing = Some(MissingExpectation { file: file.clone(), object: state.clone() });
                     }
                     Some((Verdict::Fail, format!("Resource error: {error}")))

@@ -237,3 +237,20 @@ fn reports_repeat_diagnostics_without_lines_of_files() {
     let strict = folder.run(&["diff", "--strict", "-p", "p", "-f", "m/map.yaml", "-o", "json"]);
     assert!(strict.stdout.contains("\"diagnostics\": []"), "{}", strict.stdout);
 }
+
+#[test]
+fn unreadable_files_are_grouped_by_cause() {
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("in/map.yaml", MAP)]);
+    for number in 0..40 {
+        folder.write(&format!("in/bad{number:02}.yaml"), "a: b\n c: d\n");
+    }
+    for command in ["diff", "mutate"] {
+        let run = |flags: &[&str]| folder.run(&[&[command, "-p", "policy.yaml", "-f", "in"], flags].concat());
+        let RunOutput { code, stderr, .. } = run(&[]);
+        assert_eq!(code, Some(2), "{stderr}");
+        let further = "the same in 39 more: in/bad01.yaml, in/bad02.yaml, in/bad03.yaml, in/bad04.yaml, in/bad05.yaml and 34 more\n";
+        assert!(stderr.contains("in/bad00.yaml:2:") && stderr.contains(further), "{stderr}");
+        assert!(stderr.lines().count() < 12, "{stderr}");
+        assert_eq!(run(&["--verbose"]).stderr.matches("error[KYV107]").count(), 40);
+    }
+}

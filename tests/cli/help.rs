@@ -111,7 +111,7 @@ fn command_lines_of_the_kyverno_cli_are_translated() {
     folder.run(&["diff", "-p", "policy.yaml", "-r", "pod.yaml"]).is(
         2,
         "",
-        &["error: `-r` of the Kyverno CLI is `-f` here:\n  kubectl kyv diff -p policy.yaml -f pod.yaml\n"],
+        &["error[KYV013]: `-r` of the Kyverno CLI is `-f` here:\n  kubectl kyv diff -p policy.yaml -f pod.yaml\n"],
     );
 }
 

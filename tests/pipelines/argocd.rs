@@ -52,6 +52,24 @@ fn a_strict_run_prints_nothing_where_something_was_omitted() {
 }
 
 #[test]
+fn a_run_that_keeps_going_leaves_out_what_fails() {
+    let workspace = Workspace::new(&[("a.yaml", MAP)]);
+    let refused = label("ConfigMap", "c", "d").replace("patchStrategicMerge", "patchStrategicMarge");
+    workspace.write("policies/refused.yaml", &refused);
+    workspace.generate(&[], &[]).fails(2, "patchStrategicMarge");
+    let ended = workspace.generate(&["--keep-going"], &[]);
+    ended.is(LABELLED);
+    assert!(ended.stderr.contains("patchStrategicMarge"), "{}", ended.stderr);
+    let failing = label("ConfigMap", "c", "{{ request.object.data.nothing }}");
+    workspace.write("policies/refused.yaml", &failing);
+    workspace.generate(&[], &[]).fails(3, "nothing");
+    workspace.generate(&["--keep-going"], &[]).is(LABELLED);
+    // Argo CD would delete the objects of a manifest that is left out.
+    workspace.write("tree/app/bad.yaml", "a: [");
+    workspace.generate(&["--keep-going"], &[]).fails(2, "bad.yaml");
+}
+
+#[test]
 fn policies_that_change_their_own_result_are_noted() {
     let workspace = Workspace::new(&[("a.yaml", MAP)]);
     let policy = label("ConfigMap", "a", "{{ request.object.metadata.labels.a || '''' }}b");

@@ -127,6 +127,10 @@ pub(super) struct Arguments {
     /// policies, or is a divergence (KYV-Dnn). Applications can set it with the parameter `strict`.
     #[arg(long, help_heading = "Evaluation")]
     strict: bool,
+    /// Render without policies that are refused and without the changes of policies with a failed rule. Their
+    /// errors are on stderr, which Argo CD shows only in the log of the sidecar, and the exit code is 0.
+    #[arg(long, conflicts_with = "strict", help_heading = "Evaluation")]
+    keep_going: bool,
     /// Evaluate every changed object a second time, and report what a second run would change.
     #[arg(
         long,
@@ -225,12 +229,17 @@ impl<'a> Run<'a> {
 
     fn generate(&mut self, reporter: &mut Reporter) {
         let Some(session) = Session::open(&self.options, reporter) else { return };
+        self.forgive(reporter);
         let manifests = match self.render() {
             Ok(manifests) => manifests,
             Err(error) => return reporter.coded(error.exit(), &error),
         };
         let mut summary = RunSummary::without_impact();
-        match self.evaluate(&session, &manifests, &mut summary, reporter) {
+        let evaluated = self.evaluate(&session, &manifests, &mut summary, reporter);
+        if reporter.exit() == Exit::Evaluation {
+            self.forgive(reporter);
+        }
+        match evaluated {
             Ok(spool) if reporter.exit() == Exit::Done => {
                 for note in &self.notes {
                     reporter.note(note.0, &note.1);
@@ -251,6 +260,13 @@ impl<'a> Run<'a> {
                 Code::OutputFailed,
                 format_args!("the result cannot be kept: {error}"),
             ),
+        }
+    }
+
+    /// Makes errors that were reported until now harmless, if the run keeps going.
+    const fn forgive(&self, reporter: &mut Reporter) {
+        if self.options.keep_going {
+            reporter.forgive();
         }
     }
 
@@ -550,6 +566,7 @@ fn options(
         input_limits,
         evaluation_limits,
         strict: arguments.strict || parameters.strict,
+        keep_going: arguments.keep_going && !parameters.strict,
         check_idempotent: arguments.check_idempotent,
         quiet: arguments.quiet,
         verbose: true,

@@ -9,10 +9,10 @@ use crate::admission::View;
 use crate::commands::argument_values::{self, limit_names};
 use crate::commands::options::RunOptions;
 use crate::commands::policy_notes::{NoteSettings, exception_notes, policy_notes};
-use crate::commands::reporter::{Note, Reporter, Verbosity};
+use crate::commands::reporter::{Note, NoteKind, Reporter, Verbosity};
 use crate::commands::session::schemas;
 use crate::decode::{DecodeError, unknown_field};
-use crate::diagnostics::Code;
+use crate::diagnostics::{Code, Coded as _};
 use crate::engine::{Engine, InputNames, Settings};
 use crate::krm::{ConfigError, FunctionConfig, Mode, NamedLimit, PolicyInput, hide, item_errors};
 use crate::policy::{PolicyExceptions, PolicySet};
@@ -163,11 +163,22 @@ fn policies(
         }
     }
     let name = if config.policies_from_items { "functionConfig and items" } else { "functionConfig" };
-    loader.finish(name).unwrap_or_else(|refused| {
-        reporter.divergences(refused.divergences, config.semantics);
-        errors.extend(refused.errors.into_iter().map(FunctionError::Source));
-        LoadedPolicies::default()
-    })
+    let (loaded, refused) = loader.finish_in_part(name);
+    if refused.errors.is_empty() {
+        return loaded;
+    }
+    reporter.divergences(refused.divergences, config.semantics);
+    if config.keep_going && !loaded.policies.is_empty() {
+        for error in refused.errors {
+            // The excerpt on further lines is for files.
+            let text = error.to_string();
+            let text = text.lines().next().unwrap_or_default();
+            reporter.add(Note::new(NoteKind::Warning, error.code(), format!("refused: {text}")));
+        }
+        return loaded;
+    }
+    errors.extend(refused.errors.into_iter().map(FunctionError::Source));
+    LoadedPolicies::default()
 }
 
 fn exceptions(

@@ -36,8 +36,7 @@ pub(super) fn run(arguments: &Arguments, program: Option<&OsString>) -> Exit {
     // The parser ends with the help as if it was an error.
     match found.err().or_else(|| super::parse(&line).err()) {
         Some(error) => {
-            // The exit code is the same if the message cannot be written.
-            let _printed = error.print();
+            super::print_error(&error);
             if error.use_stderr() { Exit::Input } else { Exit::Done }
         }
         None => Exit::Done,
