@@ -27,6 +27,7 @@ mod text;
 mod time;
 mod types;
 mod unescape;
+mod url;
 mod value;
 mod variables;
 
@@ -45,6 +46,7 @@ pub use network::Network;
 pub use opaque::Opaque;
 pub use text::canonical;
 pub use types::Type;
+pub use url::Url;
 pub use value::{Entries, Key, List, Mapping, MessageVal, Numbers, Val};
 pub use variables::{Activation, Variables};
 

@@ -6,6 +6,7 @@ use crate::value::{Quantity, Version};
 
 use super::image::Image;
 use super::network::Network;
+use super::url::Url;
 
 /// A value that only the functions of its library look into.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub enum Opaque {
     Ip(IpAddr),
     /// A network.
     Cidr(Network),
+    /// A URL.
+    Url(Url),
     /// A reference to an image.
     Image(Image),
 }
@@ -32,6 +35,7 @@ impl Opaque {
             Self::Semver(_) => "kubernetes.Semver",
             Self::Ip(_) => "net.IP",
             Self::Cidr(_) => "net.CIDR",
+            Self::Url(_) => "kubernetes.URL",
             Self::Image(_) => "kyverno.image",
         }
     }
@@ -60,7 +64,11 @@ impl Opaque {
                 }
             }
             Self::Cidr(network) => u64::from(network.bits).div_ceil(8),
-            Self::Quantity(_) | Self::ComputedQuantity(_) | Self::Semver(_) | Self::Image(_) => 1,
+            Self::Quantity(_)
+            | Self::ComputedQuantity(_)
+            | Self::Semver(_)
+            | Self::Url(_)
+            | Self::Image(_) => 1,
         }
     }
 }
@@ -71,6 +79,7 @@ impl PartialEq for Opaque {
             (Self::Semver(a), Self::Semver(b)) => a == b,
             (Self::Ip(a), Self::Ip(b)) => a == b,
             (Self::Cidr(a), Self::Cidr(b)) => a == b,
+            (Self::Url(a), Self::Url(b)) => a == b,
             (Self::Image(a), Self::Image(b)) => a == b,
             _ => self.as_quantity().is_some_and(|quantity| other.as_quantity() == Some(quantity)),
         }

@@ -88,6 +88,7 @@ fn opaque_text(opaque: &Opaque) -> String {
         }
         Opaque::Ip(address) => address.to_string(),
         Opaque::Cidr(network) => network.to_string(),
+        Opaque::Url(url) => url.text().to_owned(),
         Opaque::Image(image) => image.to_string(),
     };
     format!("{}({text})", opaque.type_name())

@@ -106,14 +106,6 @@ pub(super) const ROWS: &[Row] = &[
     row("prefixLength", "cidr_prefix_length", "net.CIDR.() int", |_, args| {
         Ok(Val::Int(cidr(args, 0)?.bits.into()))
     }),
-    missing("url", "string_to_url", "(string) kubernetes.URL"),
-    missing("isURL", "is_url_string", "(string) bool"),
-    missing("getScheme", "url_get_scheme", "kubernetes.URL.() string"),
-    missing("getHost", "url_get_host", "kubernetes.URL.() string"),
-    missing("getHostname", "url_get_hostname", "kubernetes.URL.() string"),
-    missing("getPort", "url_get_port", "kubernetes.URL.() string"),
-    missing("getEscapedPath", "url_get_escaped_path", "kubernetes.URL.() string"),
-    missing("getQuery", "url_get_query", "kubernetes.URL.() map<string, list<string>>"),
     missing("format.named", "format-named", "(string) optional<kubernetes.NamedFormat>"),
     missing("format.{}", "format_constant", "() kubernetes.NamedFormat").spelled(FORMATS),
     missing("validate", "format-validate", "kubernetes.NamedFormat.(string) optional<list<string>>"),

@@ -15,6 +15,7 @@ pub(super) mod regex;
 mod signature;
 mod standard;
 mod strings;
+mod urls;
 
 use std::sync::LazyLock;
 
@@ -119,6 +120,7 @@ static TABLE: LazyLock<IndexMap<String, Function>> = LazyLock::new(|| {
         optionals::ROWS,
         kubernetes::ROWS,
         maths::ROWS,
+        urls::ROWS,
         kyverno::ROWS,
     ];
     for rows in libraries {
