@@ -199,6 +199,7 @@ fn the_public_conformance_tests_pass() {
         test["message"] == false
             && test["container"] == ""
             && test["macros"] == true
+            && !test["expression"].as_str().is_some_and(|text| text.contains("google.protobuf."))
             && test["variables"].as_object().is_some_and(serde_json::Map::is_empty)
     };
     let plain: Vec<&serde_json::Value> = all.iter().filter(is_plain).collect();
