@@ -260,7 +260,7 @@ fn fitting(
     let has_unserved =
         note_unread_kinds(&session.written_kind_selectors(), &fitting.selections, &served, reporter);
     if fitting.selections.is_empty() && !has_unserved {
-        reporter.omission(Code::NotInCluster, "the cluster serves no kind here that the policies can match");
+        reporter.omission(Code::NotInCluster, "the cluster has no kind that the policies can match");
     }
     Some(fitting.selections)
 }

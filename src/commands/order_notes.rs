@@ -60,7 +60,7 @@ impl OrderNote {
         let places: Vec<String> = fields.into_iter().chain(failing).collect();
         if places.is_empty() {
             return format!(
-                "{objects}: policies {names} may give another result in another order: too many policies that \
+                "{objects}: policies {names} may have another result in another order: too many policies that \
                  change or read the same fields to compare; a cluster runs policies in no fixed order"
             );
         }

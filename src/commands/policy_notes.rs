@@ -18,7 +18,7 @@ use super::reporter::{Note, NoteKind, Reporter};
 const NAMED_POLICIES: usize = 3;
 
 const EXCEPTION: &str = "PolicyException";
-const EXCEPTION_HINT: &str = " here (`--exceptions` takes those of kyverno.io)";
+const EXCEPTION_HINT: &str = " here: pass those of kyverno.io with `--exceptions`";
 
 /// What notes on policies depend on.
 #[derive(Clone, Copy, Debug)]
@@ -168,7 +168,7 @@ fn ignored(loaded: &LoadedPolicies) -> Option<Note> {
         _ => format!("{number} {}", plural(kind)),
     });
     let all: Vec<String> = rules.chain(policies).collect();
-    (!all.is_empty()).then(|| Note::omission(Code::Ignored, format!("{} ignored", all.join(", "))))
+    (!all.is_empty()).then(|| Note::other(Code::Ignored, format!("{} ignored", all.join(", "))))
 }
 
 /// A note for each policy, rule and document.
@@ -178,7 +178,7 @@ fn verbose_notes(loaded: &LoadedPolicies) -> Vec<Note> {
         let skipped = policy.meta().not_evaluated.iter();
         let skipped = skipped.filter(|skipped| !skipped.why.changes_the_result());
         let skipped = skipped.map(|skipped| not_evaluated(policy, origin, skipped).to_string());
-        notes.extend(skipped.map(|text| Note::omission(Code::Ignored, text)));
+        notes.extend(skipped.map(|text| Note::other(Code::Ignored, text)));
         let own = policy_texts(policy)
             .map(|(code, text, name)| policy_note(code, format!("{origin}: {name}: {text}")));
         notes.extend(own);
@@ -206,19 +206,19 @@ fn text(note: &PolicyNote) -> Option<Note> {
     Some(match note {
         PolicyNote::Planned { .. } => return None,
         PolicyNote::Other { origin, kind, name } => {
-            let hint = if &**kind == EXCEPTION { EXCEPTION_HINT } else { "" };
-            let code = if &**kind == EXCEPTION { Code::ExceptionNotUsed } else { Code::Ignored };
-            Note::omission(code, format!("{origin}: {kind} {name} is not evaluated{hint}"))
+            let text = format!("{origin}: {kind} {name} is not evaluated");
+            if &**kind == EXCEPTION {
+                Note::omission(Code::ExceptionNotUsed, text + EXCEPTION_HINT)
+            } else {
+                Note::other(Code::Ignored, text)
+            }
         }
         PolicyNote::NoPolicies { documents, files } => {
             let (documents, files) = (counted(*documents, "document"), counted(*files, "file"));
-            Note::other(
-                Code::OtherDocuments,
-                format!("{documents} in {files} beside the policies passed over"),
-            )
+            Note::other(Code::OtherDocuments, format!("{documents} in {files} beside the policies ignored"))
         }
         PolicyNote::Replaced { by, name } => {
-            Note::other(Code::ReplacedPolicy, format!("{by} stands in for the policy {name} of the cluster"))
+            Note::other(Code::ReplacedPolicy, format!("{by} replaces the policy {name} of the cluster"))
         }
         PolicyNote::Twice { origin, first, name } => Note::other(
             Code::DefinedTwice,

@@ -318,7 +318,7 @@ impl RunSummary {
         if context.varies_with_time {
             reporter.omission(
                 Code::TimeDependent,
-                "a policy looks at the time: another run may give another result",
+                "a policy depends on the time: another run may have another result",
             );
         }
         for note in &self.object_notes {
@@ -339,27 +339,31 @@ impl RunSummary {
         if !self.missing_targets.is_empty() {
             let targets = listed(self.missing_targets.iter().cloned());
             let remedy =
-                names.targets.map_or_else(String::new, |name| format!(" ({name} gives further objects)"));
-            reporter
-                .omission(Code::NoTarget, format_args!("targets that no given object is: {targets}{remedy}"));
+                names.targets.map_or_else(String::new, |name| format!("; pass further objects with {name}"));
+            reporter.omission(
+                Code::NoTarget,
+                format_args!("targets that are none of the objects: {targets}{remedy}"),
+            );
         }
         for line in &self.refusals {
             reporter.error(Exit::Evaluation, Code::DryRunRefused, line);
         }
         for (more, what) in [
             (self.more_refused, "that the API server refuses"),
-            (self.more_unanswered, "of which the API server does not say whether it takes them"),
+            (self.more_unanswered, "whose dry run had no response"),
         ] {
             if more > 0 {
                 reporter.error(Exit::Evaluation, Code::MoreErrors, format_args!("and {more} more {what}"));
             }
         }
         if self.lacks_user {
-            reporter.omission(Code::NoUser, format_args!(
-                "rules select by user, and nobody said who sends the requests ({} does): such parts of `match` are \
-                 ignored",
-                names.user
-            ));
+            reporter.omission(
+                Code::NoUser,
+                format_args!(
+                    "rules select by user, and {} is not set: subjects and roles in `match` are ignored",
+                    names.user
+                ),
+            );
         }
     }
 
@@ -382,7 +386,7 @@ impl RunSummary {
             let names = listed(self.without_kind_in.iter().cloned());
             reporter.omission(
                 Code::PassedThrough,
-                format_args!("{documents} without apiVersion or kind passed through as they are: {names}"),
+                format_args!("{documents} without apiVersion or kind left unchanged: {names}"),
             );
         }
         for (reason, places) in &self.printed {
@@ -411,12 +415,12 @@ impl RunSummary {
         if !unlabelled.is_empty() {
             let names = listed(unlabelled.iter().map(ToString::to_string));
             let remedy = if context.has_unasked_cluster {
-                "`--live` asks the cluster for them".to_owned()
+                "`--live` reads them from the cluster".to_owned()
             } else {
-                format!("{} gives them", context.engine.settings().input_names.namespace_labels)
+                format!("set them with {}", context.engine.settings().input_names.namespace_labels)
             };
             reporter.omission(Code::NoNamespaceLabels, format_args!(
-                "rules select by the labels of namespaces that were not given and count as having none: {names} \
+                "rules select by the labels of namespaces that are not known and count as having none: {names} \
                  ({remedy})"
             ));
         }
@@ -475,8 +479,8 @@ impl RunSummary {
         let InstalledKyverno { version, namespace } = found;
         let names: Vec<String> = self.divergences.iter().map(|difference| difference.to_string()).collect();
         let instead = match session.engine.settings().semantics {
-            Semantics::Documented => "does what `kyverno` stands for, as --semantics kyverno shows",
-            Semantics::Kyverno => "does what this run shows",
+            Semantics::Documented => "behaves as --semantics kyverno shows",
+            Semantics::Kyverno => "behaves as this run shows",
         };
         let number = version.strip_prefix('v').unwrap_or(&version);
         let other = if number.starts_with(MEASURED_VERSIONS) { "" } else { ", if it is like Kyverno 1.19" };

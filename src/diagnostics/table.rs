@@ -114,6 +114,8 @@ codes! {
     NullMetadata = 236 "a patch deletes the whole metadata",
     UncalledFunction = 237 "the name of a function without a call",
     NoRules = 238 "a policy without rules",
+    PlainWildcard = 239 "a name with wildcards is added to a list",
+    BareExpression = 240 "an expression without braces in a condition",
 
     KeyNotFound = 301 "a variable has no value: the key does not exist",
     ExpressionSyntax = 302 "an expression is not valid JMESPath",

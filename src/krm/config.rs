@@ -180,7 +180,7 @@ impl<'v> Reader<'v> {
             [("manifests", Mode::Generate, "generate"), ("severity", Mode::Validate, "validate")]
         {
             if mode != of_mode && self.field(field).is_some() {
-                self.error(field, format!("it means something in mode {name} only"));
+                self.error(field, format!("it is allowed in mode {name} only"));
             }
         }
         let manifests = self.paths("manifests");
@@ -403,8 +403,8 @@ mod tests {
         assert_eq!(read(strings).unwrap().manifests, [Text::from("a"), Text::from("b")]);
         for (spec, reason) in [
             (r#"{"mode":"generate"}"#, "spec.manifests: mode generate needs"),
-            (r#"{"manifests":["a"]}"#, "spec.manifests: it means something in mode generate only"),
-            (r#"{"severity":"error"}"#, "spec.severity: it means something in mode validate only"),
+            (r#"{"manifests":["a"]}"#, "spec.manifests: it is allowed in mode generate only"),
+            (r#"{"severity":"error"}"#, "spec.severity: it is allowed in mode validate only"),
             (r#"{"mode":"generate","manifests":[{}]}"#, "spec.manifests[0]: expected a path"),
             (r#"{"mode":"generate","manifests":["-"]}"#, "spec.manifests[0]: expected a path"),
             (r#"{"policies":["a","-"]}"#, "spec.policies[1]: expected a path; standard input is"),

@@ -46,12 +46,22 @@ pub enum WarningCause {
         /// The function of the most similar name.
         nearest: Option<&'static str>,
     },
-    /// A misspelt kind, or a plural.
+    /// A selector of no built-in kind: a misspelt kind, a plural, a wrong group or version.
     UnknownKind {
-        /// The kind.
-        kind: Text,
-        /// The kind that was probably meant.
-        nearest: Text,
+        /// The selector.
+        selector: Text,
+        /// The selector that was probably meant.
+        meant: String,
+    },
+    /// A name with wildcards in an element of an overlay's list.
+    PlainWildcard {
+        /// The name.
+        name: Text,
+    },
+    /// The key of a condition that is an expression without braces.
+    BareExpression {
+        /// The expression.
+        expression: Text,
     },
     /// A policy without rules.
     NoRules,
@@ -78,6 +88,8 @@ impl Coded for WarningCause {
             Self::UncalledFunction { .. } => Code::UncalledFunction,
             Self::UnknownFunction { .. } => Code::UnknownFunction,
             Self::UnknownKind { .. } => Code::NeverMatches,
+            Self::PlainWildcard { .. } => Code::PlainWildcard,
+            Self::BareExpression { .. } => Code::BareExpression,
             Self::NoRules => Code::NoRules,
             Self::NoUser { .. } => Code::NoUser,
         }
@@ -108,9 +120,16 @@ impl fmt::Display for WarningCause {
                     None => f.write_str("; `kubectl kyv jp function` lists all"),
                 }
             }
-            Self::UnknownKind { kind, nearest } => write!(
+            Self::UnknownKind { selector, meant } => {
+                write!(f, "`{selector}` matches no built-in kind of Kubernetes; did you mean `{meant}`?")
+            }
+            Self::PlainWildcard { name } => write!(
                 f,
-                "`{kind}` is no kind of Kubernetes: it matches only objects of exactly this `kind`; did you mean `{nearest}`?"
+                "an element with the name `{name}` is added: write `(name)` for a condition on elements with such names"
+            ),
+            Self::BareExpression { expression } => write!(
+                f,
+                "`{expression}` without braces is compared as text: write `{{{{ {expression} }}}}` for its value"
             ),
             Self::NoRules => {
                 f.write_str("the policy has no rules and does nothing: add `spec.rules`, or remove the policy")

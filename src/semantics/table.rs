@@ -48,13 +48,13 @@ divergences! {
         "nothing changes, or the emitted element replaces the list";
     InlineElement = 3, "`{{@}}` below a list, an anchor or a key of digits",
         "the value at the element being patched, also in foreach",
-        "indexes of the overlay are taken for indexes of the object; an error in foreach";
+        "indexes of the overlay are used as indexes of the object; an error in foreach";
     TargetAnnotation = 4, "mark left on changed targets",
         "annotation `policies.kyverno.io/last-applied-patches` on changed targets",
         "no annotation";
     TypedLabel = 5, "label or annotation that is no string",
         "written as a string",
-        "the policy is refused; what a variable gives is written as it is";
+        "the policy is refused; the value of a variable is written as it is";
     PatchDirective = 6, "kubectl directives other than `$patch`",
         "directives, which are not supported here: the policy runs as in Kyverno",
         "written into the object as literal fields";
@@ -165,7 +165,7 @@ divergences! {
         "`request.object` becomes the patched target, for later targets too, and `target` stays as it was";
     TargetWithoutVersion = 43, "target without apiVersion",
         "any group and version",
-        "a cluster refuses the policy; in a rule with loops the kind is taken for a subresource, which is not found: an error";
+        "a cluster refuses the policy; in a rule with loops the kind is read as a subresource, which is not found: an error";
     SubresourceByPattern = 44, "subresource of targets whose name is a pattern",
         "that of each object whose name fits",
         "the pattern is looked up as a name, which fails";

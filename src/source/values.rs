@@ -92,7 +92,7 @@ pub fn assignment(text: &str) -> Result<(DottedName, Value), AssignmentError> {
     }
     let name = DottedName::parse(name).map_err(AssignmentError::new)?;
     if matches!(name.parts(), [request, object, _, ..] if &**request == "request" && &**object == "object") {
-        return fail("values below request.object belong into the manifest");
+        return fail("values below request.object are read from the manifest: set them there");
     }
     Ok((name, value.into()))
 }

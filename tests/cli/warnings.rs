@@ -104,9 +104,31 @@ fn a_plural_kind() {
     check(
         &policy(rule),
         "warning[KYV230]",
-        "8:40: p/r: `ConfigMaps` is no kind of Kubernetes: it matches only objects of exactly this `kind`; did you mean \
-         `ConfigMap`?",
+        "8:40: p/r: `ConfigMaps` matches no built-in kind of Kubernetes; did you mean `ConfigMap`?",
         &object(""),
+    );
+}
+
+#[test]
+fn an_expression_without_braces_in_a_condition() {
+    let rule = "    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    preconditions: {all: [{key: request.operation, operator: Equals, value: CREATE}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}";
+    check(
+        &policy(rule),
+        "warning[KYV240]",
+        "9:28: p/r: `request.operation` without braces is compared as text: write `{{ request.operation }}` for its value",
+        &object(""),
+    );
+}
+
+#[test]
+fn a_name_with_wildcards_in_a_list() {
+    check(
+        &mutating("      patchStrategicMerge: {x: [{name: '*', b: z}]}"),
+        "warning[KYV239]",
+        "10:34: p/r: an element with the name `*` is added: write `(name)` for a condition on elements with such names",
+        &format!("{}x:\n- name: '*'\n  b: z\n", object("")),
     );
 }
 

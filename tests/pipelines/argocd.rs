@@ -86,7 +86,7 @@ fn policies_that_look_at_the_time_are_noted() {
     let workspace = Workspace::new(&[("a.yaml", MAP)]);
     workspace.write("policies/label.yaml", &label("ConfigMap", "a", "{{ time_now() && ''b'' }}"));
     let ended = workspace.generate(&[], &[]);
-    let note = "note[KYV407]: a policy looks at the time: another run may give another result\n";
+    let note = "note[KYV407]: a policy depends on the time: another run may have another result\n";
     assert!(ended.is(LABELLED).stderr.contains(note), "{}", ended.stderr);
 }
 

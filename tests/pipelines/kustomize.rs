@@ -366,7 +366,7 @@ fn notes_of_a_function_are_shown_by_the_build() {
         .replace("spec:\n", "spec:\n  background: false\n");
     folder.write("policy.yaml", &of_users);
     let built = build(&folder, ".");
-    let note = "rules select by user, and nobody said who sends the requests (`userInfo` does)";
+    let note = "rules select by user, and `userInfo` is not set";
     assert!(built.success && built.stderr.contains(&format!("note[KYV401]: {note}")), "{}", built.stderr);
     assert!(built.stdout.contains("  labels:\n    a: b\n"), "{}", built.stdout);
     folder.edit("kyv.yaml", "spec:\n", "spec:\n  strict: true\n");

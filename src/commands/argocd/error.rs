@@ -35,7 +35,7 @@ pub(super) enum GenerateError {
     #[error("{flag} {}: leads into the application, which could change it", path.display())]
     InsideApplication { flag: &'static str, path: PathBuf },
     #[error(
-        "parameter policy-sets: this plugin has no sets that applications may choose (it would with --policy-sets)"
+        "parameter policy-sets: this plugin has no sets that applications may choose: start it with --policy-sets"
     )]
     NoPolicySets,
     #[error("parameter policy-sets: `{0}` is none of the plugin's sets: {1}")]

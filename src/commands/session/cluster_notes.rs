@@ -51,16 +51,18 @@ impl Session {
             reporter.error(
                 Exit::Cluster,
                 Code::MoreErrors,
-                format_args!("and {more} more of the kind: the evaluation went on without"),
+                format_args!(
+                    "and {more} more errors of this kind; the evaluation continued without this data"
+                ),
             );
         }
         self.missing_schemas.report(reporter);
         self.report_missing(reporter);
         if let Some(subject) = self.check_rights.as_ref().filter(|_| !world.has_asked_for_rights()) {
             let text = if self.engine.has_targets() {
-                format!("no target came into question: nothing was asked about the rights of {subject}")
+                format!("no target was selected: the rights of {subject} were not checked")
             } else {
-                format!("no rule has targets: nothing was asked about the rights of {subject}")
+                format!("no rule has targets: the rights of {subject} were not checked")
             };
             reporter.omission(Code::RightsNotChecked, &text);
         }
@@ -74,11 +76,14 @@ impl Session {
         let MissingInCluster { kinds, defined, namespaces } =
             self.stored.as_ref().map(StoredObjects::missing).unwrap_or_default();
         if !kinds.is_empty() {
-            reporter.omission(Code::NotInCluster, format_args!(
-                "the cluster serves no {}: such objects are evaluated as new ones, and of custom kinds --crds alone \
-                 tells how their lists merge",
-                listed(kinds.into_iter())
-            ));
+            reporter.omission(
+                Code::NotInCluster,
+                format_args!(
+                    "the cluster has no kind {}: such objects are evaluated as new ones, and for custom \
+                 kinds only --crds says how their lists merge",
+                    listed(kinds.into_iter())
+                ),
+            );
         }
         let is_offline = |group: &str, kind: &str| self.kinds.iter().any(|known| known.defines(group, kind));
         let defined: Vec<String> = defined
@@ -88,8 +93,7 @@ impl Session {
             .collect();
         if !defined.is_empty() {
             reporter.note(Code::NoSchema, format_args!(
-                "the manifests define {}: where lists of such objects are to merge by their keys, --crds takes the \
-                 definition, too",
+                "the manifests define {}: pass the definition with --crds, too, if lists of such objects merge by keys",
                 listed(defined.into_iter())
             ));
         }
@@ -97,11 +101,14 @@ impl Session {
             reporter.omission(Code::OtherVersion, &text);
         }
         if !namespaces.is_empty() {
-            reporter.omission(Code::NotInCluster, format_args!(
-                "the cluster has no namespace {}: what is in it is evaluated as new, and the namespace as one \
-                 without labels unless --values gives them",
-                listed(namespaces.iter().map(|name| printable_line(name)))
-            ));
+            reporter.omission(
+                Code::NotInCluster,
+                format_args!(
+                    "the cluster has no namespace {}: its objects are evaluated as new ones, and the \
+                 namespace has no labels unless --values sets them",
+                    listed(namespaces.iter().map(|name| printable_line(name)))
+                ),
+            );
         }
     }
 

@@ -77,7 +77,7 @@ fn repeated_names(options: &RunOptions, reporter: &mut Reporter) -> bool {
             reporter.error(
                 Exit::Input,
                 Code::ArgumentConflict,
-                format_args!("--set gives {} twice", name.join(".")),
+                format_args!("--set: {} is set twice", name.join(".")),
             );
         }
     }

@@ -178,10 +178,12 @@ impl Session {
         let plurals = self.api_calls(options).plurals().join(", ");
         if !plurals.is_empty() && !options.uses_cluster_state() {
             let names = self.engine.settings().input_names;
-            let live = names.cluster.map_or_else(String::new, |flag| format!(", {flag} asks it"));
+            let live = names
+                .cluster
+                .map_or_else(String::new, |flag| format!("; {flag} reads them from the cluster"));
             let text = format!(
-                "policies ask the API server for {plurals}: the manifests alone answer, as far as they can; {} can \
-                 give what the cluster holds{live}",
+                "policies call the API server for {plurals}: only the manifests are looked up; pass further \
+                 objects with {}{live}",
                 names.objects
             );
             self.notes.push(Note::other(Code::ManifestsAnswer, text));

@@ -117,8 +117,7 @@ pub(super) fn not_reached(rule: &Rule) -> RuleReport {
     skipped(
         rule,
         SkipReason::NotSelected(vec![
-            "a filter of `exclude` without content takes all kinds out of what the rule asks the API server for"
-                .to_owned(),
+            "an empty filter in `exclude` removes all kinds of the rule from the webhook".to_owned(),
         ]),
     )
 }

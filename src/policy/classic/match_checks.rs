@@ -44,7 +44,7 @@ pub(super) fn check(rule: &Value, at: &Pointer, settings: Settings, findings: &m
     if excludes_everything(rule) {
         let has_any = |block| rule.get(block).is_some_and(|block| block.get("any").is_some());
         let message = if has_any("exclude") && !has_any("match") {
-            "Rule is matching an empty set: so Kyverno takes a direct `match` beside `exclude.any`, write `match.any`"
+            "Rule is matching an empty set: Kyverno treats a direct `match` beside `exclude.any` so; write `match.any`"
         } else {
             "Rule is matching an empty set: `exclude` excludes all that `match` selects"
         };
@@ -112,9 +112,7 @@ impl Checks<'_> {
                 }
                 Some(name) => self.note(
                     Code::IgnoredField,
-                    format!(
-                        "`{name}` of {block} is ignored beside any and all, it belongs into their filters"
-                    ),
+                    format!("`{name}` of {block} is ignored beside any and all, move it into their filters"),
                 ),
                 None => {}
             }

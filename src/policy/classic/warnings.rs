@@ -1,5 +1,9 @@
 //! What a policy says that loads and cannot be meant.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use crate::jmespath::{Doubt, Expression, FixedClock, Runtime, SeededRandom};
 use crate::pattern::{self, is_wildcard};
 use crate::policy::fields::{given, list, string};
@@ -12,6 +16,20 @@ use crate::variables::{Query, replace_variables};
 
 use super::variable_checks::{MAX_NESTING, USER_NAMES};
 use super::written::{WrittenRule, filters, kinds, mutates, targets};
+
+/// A variable whose braces are apart.
+static SPACED_BRACES: LazyLock<Regex> = LazyLock::new(|| constant(r"\{\s+\{[^{}]*\}\s*\}"));
+
+/// An expression without braces.
+static BARE: LazyLock<Regex> = LazyLock::new(|| {
+    constant(
+        r"^\s*(?:request\.(?:object|oldObject|operation|userInfo|namespace|name|kind)|element|target)(?:\.[\w.]+)?\s*$",
+    )
+});
+
+fn constant(expression: &str) -> Regex {
+    Regex::new(expression).expect("the expression is constant and valid")
+}
 
 /// The length to which messages shorten texts.
 const MAX_SHOWN_CHARS: usize = 40;
@@ -75,9 +93,8 @@ impl Finder<'_> {
     }
 
     fn kind(&mut self, at: &Pointer, selector: &KindSelector) {
-        if let Some(nearest) = meant_kind(selector) {
-            let (kind, nearest) = (selector.kind.clone(), nearest.clone());
-            self.add_at(at.clone(), WarningCause::UnknownKind { kind, nearest });
+        if let Some(meant) = meant_kind(selector) {
+            self.add_at(at.clone(), WarningCause::UnknownKind { selector: selector.text.clone(), meant });
         }
     }
 
@@ -123,6 +140,12 @@ impl Finder<'_> {
         if self.is_expression() {
             return self.expression(text);
         }
+        if self.is_condition_key() && BARE.is_match(text) {
+            return self.add(WarningCause::BareExpression { expression: text.clone() });
+        }
+        if let Some(spaced) = SPACED_BRACES.find(text) {
+            self.add(WarningCause::OpenVariable { text: shortened(spaced.as_str(), MAX_SHOWN_CHARS) });
+        }
         if !text.contains("{{") {
             return;
         }
@@ -154,6 +177,15 @@ impl Finder<'_> {
             [.., context, Segment::Index(_), _, path] => is(context, "context") && is(path, "jmesPath"),
             _ => false,
         }
+    }
+
+    /// Whether the string is the `key` of a condition.
+    fn is_condition_key(&self) -> bool {
+        let is = |segment: &Segment, name: &str| matches!(segment, Segment::Key(key) if **key == *name);
+        let segments = self.at.segments().get(self.below..).unwrap_or_default();
+        segments.last().is_some_and(|last| is(last, "key"))
+            && segments.iter().any(|segment| is(segment, "preconditions"))
+            && matches!(segments.iter().rev().nth(1), Some(Segment::Index(_)))
     }
 
     fn expression(&mut self, text: &str) {
@@ -199,6 +231,13 @@ impl Finder<'_> {
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
                     self.at.push_index(index);
+                    if let Some(name) =
+                        item.get("name").and_then(Value::as_text).filter(|name| is_wildcard(name))
+                        && !name.contains("{{")
+                    {
+                        let at = self.at.key("name");
+                        self.add_at(at, WarningCause::PlainWildcard { name: name.clone() });
+                    }
                     self.anchors(item);
                     self.at.pop();
                 }
@@ -233,24 +272,44 @@ fn meant_anchor(key: &str) -> Option<String> {
     (sign.len() <= 1 && !name.is_empty()).then(|| format!("{sign}({name})"))
 }
 
-/// The built-in kind that is probably meant by a selector whose kind is none: a plural, a name in other letters, a typing
-/// error.
-pub(super) fn meant_kind(selector: &KindSelector) -> Option<&'static Text> {
-    let kind = &*selector.kind;
+/// The selector that is probably meant by one that matches no built-in kind: a plural, a name in other letters, a typing
+/// error, a group or version that the kind does not have.
+pub(super) fn meant_kind(selector: &KindSelector) -> Option<String> {
+    let KindSelector { group, version, kind, subresource, .. } = selector;
     if kind.is_empty() || is_wildcard(kind) || kind.contains("{{") {
         return None;
     }
-    let of_group = |resource: &&ApiResource| pattern::matches(&selector.group, &resource.kind.group);
-    let known: Vec<_> = Resources::built_in()
-        .iter()
-        .filter(of_group)
-        .map(|resource| (resource, &resource.kind.kind))
-        .collect();
-    if known.iter().any(|(_, built_in)| ***built_in == *kind) {
-        return None;
+    let subresource = if subresource.is_empty() { String::new() } else { format!("/{subresource}") };
+    let resources = || Resources::built_in().iter();
+    let with_group =
+        |meant: &ApiResource| format!("{}/{}{subresource}", meant.kind.api_version(), meant.kind.kind);
+    let Some(first) = resources().find(|known| known.kind.kind == *kind) else {
+        let of_group = || resources().filter(|known| pattern::matches(group, &known.kind.group));
+        let named = of_group().find(|known| known.is_named(kind));
+        let meant = named.or_else(|| of_group().find(|known| is_misspelt(kind, &known.kind.kind)))?;
+        let prefix = selector.text.find(&**kind).and_then(|end| selector.text.get(..end)).unwrap_or_default();
+        return Some(format!("{prefix}{}{subresource}", meant.kind.kind));
+    };
+    // `Deployment.apps` is a subresource `apps`.
+    let is_group =
+        |known: &&ApiResource| known.kind.kind == *kind && *known.kind.group == *selector.subresource;
+    if !selector.subresource.is_empty()
+        && let Some(meant) = resources().find(is_group)
+    {
+        return Some(meant.kind.to_string());
     }
-    let named = known.iter().find(|(resource, _)| resource.is_named(kind));
-    named.or_else(|| known.iter().find(|(_, built_in)| is_misspelt(kind, built_in))).map(|(_, meant)| *meant)
+    let mut of_kind =
+        resources().filter(|known| known.kind.kind == *kind && pattern::matches(group, &known.kind.group));
+    let Some(of_group) = of_kind.next() else {
+        let is_near = !is_wildcard(group) && pattern::edit_distance(group, &first.kind.group) == 1;
+        return is_near.then(|| with_group(first));
+    };
+    let has_version = |known: &ApiResource| pattern::matches(version, &known.kind.version);
+    let is_stable = of_group.kind.version.bytes().last().is_some_and(|last| last.is_ascii_digit())
+        && !of_group.kind.version.contains("alpha")
+        && !of_group.kind.version.contains("beta");
+    let is_gone = is_stable && !is_wildcard(group) && version.contains("beta");
+    (is_gone && !has_version(of_group) && !of_kind.any(has_version)).then(|| with_group(of_group))
 }
 
 /// Whether a kind is a misspelt built-in one, and hardly one of a custom resource.
@@ -351,6 +410,7 @@ mod tests {
             ("{{ request.object.metadata.name }", true),
             ("x {{ request.object.metadata.name }} {{", true),
             ("{{ to_string('{{a}') }}", true),
+            ("{ { request.namespace }}", true),
             ("{{ request.object.metadata.name }}", false),
             ("{{ request.object.metadata.labels.{{ request.object.metadata.name }} }}", false),
             ("{{ request.object.{a: kind} }}", false),
@@ -364,6 +424,35 @@ mod tests {
                 expected,
                 "{text}: {found:?}"
             );
+        }
+    }
+
+    #[test]
+    fn names_with_wildcards_in_lists_are_found() {
+        let found = of_mutate("patchStrategicMerge: {spec: {containers: [{name: '*', image: a}]}}");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].0, "mutate.patchStrategicMerge.spec.containers[0].name");
+        for key in ["(name)", "image"] {
+            let overlay = format!("patchStrategicMerge: {{spec: {{containers: [{{{key}: '*'}}]}}}}");
+            assert_eq!(of_mutate(&overlay), [], "{key}");
+        }
+    }
+
+    #[test]
+    fn expressions_without_braces_in_conditions_are_found() {
+        let overlay = "patchStrategicMerge: {metadata: {labels: {a: b}}}";
+        for (key, expected) in [
+            ("request.operation", true),
+            ("request.object.metadata.name", true),
+            ("'{{ request.operation }}'", false),
+            ("request", false),
+            ("a.b", false),
+        ] {
+            let found = warnings(&format!(
+                "match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}, mutate: {{{overlay}}}, \
+                 preconditions: {{all: [{{key: {key}, operator: Equals, value: CREATE}}]}}"
+            ));
+            assert_eq!(found.len(), usize::from(expected), "{key}: {found:?}");
         }
     }
 
@@ -397,12 +486,20 @@ mod tests {
         for (kind, meant) in [
             ("Pods", Some("Pod")),
             ("pods", Some("Pod")),
-            ("apps/v1/Deployments", Some("Deployment")),
+            ("apps/v1/Deployments", Some("apps/v1/Deployment")),
             ("NetworkPolicies", Some("NetworkPolicy")),
             ("Configmap", Some("ConfigMap")),
             ("Deploymnet", Some("Deployment")),
             ("StatefullSet", Some("StatefulSet")),
-            ("Pods/status", Some("Pod")),
+            ("Pods/status", Some("Pod/status")),
+            ("Deployment.apps", Some("apps/v1/Deployment")),
+            ("app/v1/Deployment", Some("apps/v1/Deployment")),
+            ("apps/v1beta1/Deployment", Some("apps/v1/Deployment")),
+            ("apps/v1/Deployment/scale", None),
+            ("v1/Deployment", None),
+            ("v1beta1/Deployment", None),
+            ("serving.knative.dev/v1/Service", None),
+            ("policy/v1beta1/PodSecurityPolicy", None),
             ("Pod", None),
             ("Po*", None),
             ("Endpoint", None),
@@ -412,7 +509,7 @@ mod tests {
             ("CustomResourceDefinition", None),
             ("Gateway", None),
         ] {
-            assert_eq!(meant_kind(&KindSelector::parse(kind)).map(|meant| &**meant), meant, "{kind}");
+            assert_eq!(meant_kind(&KindSelector::parse(kind)).as_deref(), meant, "{kind}");
         }
         let found = of_kind("Pod, Pods");
         assert_eq!(found.len(), 1);

@@ -172,10 +172,8 @@ fn missing_namespaces_and_kinds_are_reported_once() {
         let notes = run.stderr.lines().filter(|line| line.starts_with("note[") || line.starts_with("error["));
         notes.map(str::to_owned).collect()
     };
-    let kind = "the cluster serves no Gadget (example.com/v1): such objects are evaluated as new ones, and of custom kinds \
-                --crds alone tells how their lists merge";
-    let places = "the cluster has no namespace elsewhere, nowhere: what is in it is evaluated as new, and the namespace as \
-                  one without labels unless --values gives them";
+    let kind = "the cluster has no kind Gadget (example.com/v1): such objects are evaluated as new ones, and for custom kinds only --crds says how their lists merge";
+    let places = "the cluster has no namespace elsewhere, nowhere: its objects are evaluated as new ones, and the namespace has no labels unless --values sets them";
     let (team, front) = (policies.argument("team"), policies.argument("front"));
     let diff = ["diff", "-f", &manifests, "--live", "-p"];
     let run = kyv(admin, &[&diff[..], &[&team]].concat());

@@ -64,7 +64,7 @@ fn cluster_policies_are_used() {
     );
     assert!(
         run.stderr.contains("note[KYV227]: ")
-            && run.stderr.contains("stands in for the policy team of the cluster"),
+            && run.stderr.contains("replaces the policy team of the cluster"),
         "{run:?}"
     );
 

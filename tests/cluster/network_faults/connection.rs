@@ -24,8 +24,8 @@ fn hints_at_namespace_labels_fit_the_policy_source() {
     let policy = folder.write("selector.yaml", &policy("selector", "[ConfigMap]", selector));
     let manifest = folder.write("one.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
     for (arguments, remedy) in [
-        (&["--cluster-policies"][..], "(`--live` asks the cluster for them)"),
-        (&[], "(`--values` or a Namespace among the objects gives them)"),
+        (&["--cluster-policies"][..], "(`--live` reads them from the cluster)"),
+        (&[], "(set them with `--values` or a Namespace among the objects)"),
     ] {
         let run = folder.run(&[&["diff", "-p", &policy, "-f", &manifest], arguments].concat());
         assert!(run.code == Some(1) && run.stderr.contains(remedy), "{arguments:?} {run:?}");

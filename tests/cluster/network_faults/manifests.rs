@@ -155,14 +155,14 @@ fn kinds_defined_in_manifests_are_known() {
     let crd = folder.write("crd.yaml", definition);
     let unserved = |kinds: &str| {
         format!(
-            "note[KYV517]: the cluster serves no {kinds}: such objects are evaluated as new ones, and of custom kinds --crds alone tells how their lists merge"
+            "note[KYV517]: the cluster has no kind {kinds}: such objects are evaluated as new ones, and for custom kinds only --crds says how their lists merge"
         )
     };
     let told = |arguments: &[&str]| -> Vec<String> {
         let run = folder.diff(&[&["-f", &both, "--live"], arguments].concat());
         run.messages().into_iter().filter(|line| line.contains("example.com/v1")).map(str::to_owned).collect()
     };
-    let defined = "note[KYV408]: the manifests define Gear (example.com/v1): where lists of such objects are to merge by their keys, --crds takes the definition, too";
+    let defined = "note[KYV408]: the manifests define Gear (example.com/v1): pass the definition with --crds, too, if lists of such objects merge by keys";
     let knobs = "CustomResourceDefinition (apiextensions.k8s.io/v1), Knob (example.com/v1)";
     assert_eq!(told(&[]), [&*unserved(knobs), defined]);
     assert_eq!(told(&["--crds", &crd]), [unserved(knobs)]);

@@ -243,11 +243,7 @@ fn dry_run_must_return_the_same_object() {
 fn failed_dry_runs_are_not_reported_as_denied() {
     let names: Vec<String> = (0..13).map(|number| format!("p{number:02}")).collect();
     for (code, reason, words) in [
-        (
-            500,
-            "InternalError",
-            "error[KYV514]: and 3 more of which the API server does not say whether it takes them",
-        ),
+        (500, "InternalError", "error[KYV514]: and 3 more whose dry run had no response"),
         (422, "Invalid", "error[KYV514]: and 3 more that the API server refuses"),
     ] {
         let names = names.clone();
