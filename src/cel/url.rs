@@ -1,5 +1,7 @@
 //! URLs, as Go's `net/url` parses them.
 
+use std::fmt::Write as _;
+
 use super::error::EvalError;
 
 /// An absolute URL, or an absolute path.
@@ -89,7 +91,7 @@ impl Url {
         let mut escaped = String::new();
         for byte in plain {
             if is_escaped_in_path(byte) {
-                escaped.push_str(&format!("%{byte:02X}"));
+                let _ = write!(escaped, "%{byte:02X}");
             } else {
                 escaped.push(char::from(byte));
             }
