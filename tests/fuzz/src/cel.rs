@@ -1,7 +1,9 @@
 //! CEL expressions: refused with places or evaluated within the limits, the same each time; parentheses around an
 //! expression change nothing.
 
-use kyv::cel::{Activation, COST_LIMIT, Dialect, Env, EvalError, Meter, Numbers, Program, Type, Val, canonical};
+use kyv::cel::{
+    Activation, COST_LIMIT, Dialect, Env, EvalError, Meter, Numbers, Program, Type, Val, canonical,
+};
 use kyv::cel::{signatures, to_json};
 use kyv::value::{MAX_DEPTH, Value};
 
@@ -75,8 +77,7 @@ fn expression(choices: &mut Choices<'_>, depth: usize) -> String {
         2 => format!("{}[{}]", inner(choices), inner(choices)),
         3 => format!("{}[?{}]", inner(choices), inner(choices)),
         4 | 5 => {
-            let operators =
-                ["+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "in", "&&", "||"];
+            let operators = ["+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "in", "&&", "||"];
             let operator = *choices.one(&operators);
             format!("({} {operator} {})", inner(choices), inner(choices))
         }
@@ -89,7 +90,8 @@ fn expression(choices: &mut Choices<'_>, depth: usize) -> String {
             format!("{}.{name}(x, {})", inner(choices), inner(choices))
         }
         11 => {
-            let name = *choices.one(&["all", "existsOne", "transformList", "transformMap", "transformMapEntry"]);
+            let name =
+                *choices.one(&["all", "existsOne", "transformList", "transformMap", "transformMapEntry"]);
             format!("{}.{name}(k, x, {})", inner(choices), inner(choices))
         }
         12 => format!("cel.bind(x, {}, {})", inner(choices), inner(choices)),
@@ -114,6 +116,7 @@ fn atom(choices: &mut Choices<'_>) -> String {
         2 => Value::from(values::key(choices)).to_json(),
         3 => choices.number().to_string(),
         4 => format!("dyn({})", values::value(choices, 2).to_json()),
-        _ => (*choices.one(&["true", "1u", "1.5", "b'a'", "null", "duration('1s')", "timestamp(0)"])).to_owned(),
+        _ => (*choices.one(&["true", "1u", "1.5", "b'a'", "null", "duration('1s')", "timestamp(0)"]))
+            .to_owned(),
     }
 }

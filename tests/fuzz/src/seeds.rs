@@ -49,7 +49,8 @@ pub fn jmespath(corpus: &Path) -> Vec<Vec<u8>> {
 /// Seeds for [`super::CEL`]: the cases of the language.
 pub fn cel(corpus: &Path) -> Vec<Vec<u8>> {
     let folder = corpus.with_file_name("language").join("cel_cases");
-    let object = r#"{"metadata": {"name": "p", "labels": {"app": "x"}}, "spec": {"containers": [{"name": "a"}]}}"#;
+    let object =
+        r#"{"metadata": {"name": "p", "labels": {"app": "x"}}, "spec": {"containers": [{"name": "a"}]}}"#;
     let mut seeds = BTreeSet::new();
     for name in ["kubernetes.txt", "kyverno.txt"] {
         let text = fs::read_to_string(folder.join(name)).unwrap_or_default();
