@@ -2,7 +2,7 @@
 //!
 //! The table is `types.txt`, one line for each kind and each named type. It is read type by type, when an object needs it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
 
 use crate::value::{GroupVersionKind, Number, Text, Value};
@@ -30,7 +30,7 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
 });
 
 /// The types of the kinds, by group, version and kind.
-static KINDS: LazyLock<HashMap<[&str; 3], TypeId>> = LazyLock::new(|| {
+static KINDS: LazyLock<BTreeMap<[&str; 3], TypeId>> = LazyLock::new(|| {
     let kind = |row: &Row| {
         let id = TypeId::of_name(row.text.strip_prefix("= ")?)?;
         let (version, kind) = row.name.rsplit_once('/')?;

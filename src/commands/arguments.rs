@@ -63,7 +63,7 @@ pub(super) struct RunArguments {
     #[arg(long, conflicts_with = "quiet", help_heading = "Output")]
     summary: bool,
     /// On a terminal, print a result that is longer than the screen at once. By default it goes through the
-    /// pager of KYV_PAGER or PAGER, or less.
+    /// pager of `KYV_PAGER` or PAGER, or less.
     #[arg(long, help_heading = "Output")]
     no_pager: bool,
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-#[cfg(feature = "cluster")]
 use crate::diagnostics::Code;
+#[cfg(feature = "cluster")]
 use crate::source::cluster::LiveCluster;
 use crate::source::cluster::{Cluster, RecordedCluster, RecordingCluster};
 

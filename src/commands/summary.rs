@@ -281,7 +281,7 @@ impl RunSummary {
     }
 
     /// Reports notes at the end of a run.
-    pub(super) fn close(&mut self, context: &RunContext<'_>, closing: Closing, reporter: &mut Reporter) {
+    pub(super) fn close(&self, context: &RunContext<'_>, closing: Closing, reporter: &mut Reporter) {
         self.report_notes(context, reporter);
         if closing.unmatched_rules {
             self.report_unmatched_rules(context, reporter);

@@ -5,6 +5,7 @@ macro_rules! codes {
         /// A cause of diagnostics. The hundreds are areas: 0 the command line, 1 input files, 2 policies, 3 rules on
         /// objects, 4 missing data, 5 clusters and recordings, 6 test suites, 7 functions and plugins, 8 findings about
         /// results. Numbers are never used again.
+        #[expect(clippy::doc_markdown, reason = "the titles are plain text")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
             $(#[doc = $title] $variant,)*

@@ -23,7 +23,7 @@ static MARKER: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The first string of a manifest with a marker of a Helm template.
 ///
-/// Only built-in kinds are looked at, without the data of ConfigMaps and Secrets: others may hold templates that are meant.
+/// Only built-in kinds are looked at, without the data of `ConfigMaps` and Secrets: others may hold templates that are meant.
 pub fn helm_marker(document: &Document) -> Option<Place> {
     let body = document.body();
     if BRACES.find(body.as_bytes()).is_none() || !MARKER.is_match(body) {

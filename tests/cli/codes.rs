@@ -1,5 +1,6 @@
 //! Codes of diagnostics: a case for each that no other test names.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -129,7 +130,7 @@ fn cases_of_the_corpus_have_their_codes() {
             .expect("the program starts");
         let stderr = String::from_utf8_lossy(&run.stderr);
         if !stderr.lines().any(|line| line.starts_with(start)) {
-            faults.push_str(&format!("{case} ({semantics}): no line begins with `{start}`\n{stderr}\n"));
+            let _ = writeln!(faults, "{case} ({semantics}): no line begins with `{start}`\n{stderr}");
         }
     }
     assert!(faults.is_empty(), "{faults}");

@@ -457,9 +457,9 @@ fn strict_fails_for_skipped_documents() {
     // Nor need its rules mutate.
     let (code, lenient, strict) = run("both.yaml", "map.yaml");
     assert!(code == Some(0) && lenient.contains("1 validate rule ignored") && strict.is_empty(), "{strict}");
-    for (policy, file, named) in
-        [("label.yaml", "map.yaml,odd.yaml", "1 document without apiVersion or kind")]
     {
+        let (policy, file, named) =
+            ("label.yaml", "map.yaml,odd.yaml", "1 document without apiVersion or kind");
         let (code, lenient, strict) = run(policy, file);
         assert_eq!(code, Some(3), "{strict}");
         assert!(lenient.contains("note[") && lenient.contains(named), "{lenient}");

@@ -1,6 +1,7 @@
 //! The languages of policies and manifests, as the library reads them: YAML, JMESPath, JSON patches, variables.
 
 mod cel;
+mod cel_generator;
 mod fuzz;
 mod go_yaml;
 mod go_yaml_texts;

@@ -34,7 +34,7 @@ impl Function {
         };
         let mut summary = RunSummary::without_impact();
         let mut evaluated = self.run(&subjects, &mut summary);
-        self.report(&evaluated, &mut summary, reporter);
+        self.report(&evaluated, &summary, reporter);
         let mut results: Vec<Value> =
             evaluated.iter_mut().flatten().flat_map(|item| std::mem::take(&mut item.results)).collect();
         let is_strict = reporter.is_strict();
@@ -132,7 +132,7 @@ impl Function {
     }
 
     /// Reports failed rules, changes in mode validate, and notes.
-    fn report(&self, evaluated: &[Option<ItemResult>], summary: &mut RunSummary, reporter: &mut Reporter) {
+    fn report(&self, evaluated: &[Option<ItemResult>], summary: &RunSummary, reporter: &mut Reporter) {
         for result in evaluated.iter().flatten() {
             if !result.violations.is_empty() {
                 let exit = if self.config.severity == Severity::Error { Exit::Changes } else { Exit::Done };

@@ -89,7 +89,7 @@ impl Function {
         let generated = collect(generated, &mut errors);
         if errors.is_empty() {
             let unsupported = policies.unsupported().into_iter();
-            errors.extend(unsupported.map(|one| FunctionError::Unsupported(one)));
+            errors.extend(unsupported.map(FunctionError::Unsupported));
         }
         if !errors.is_empty() {
             return Err(errors);

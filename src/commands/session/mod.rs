@@ -74,7 +74,7 @@ pub(super) fn on_threads(options: &RunOptions, run: impl FnOnce(&mut Reporter) +
     match ThreadPoolBuilder::new().num_threads(options.workers).stack_size(STACK_BYTES).build() {
         Ok(pool) => pool.install(|| run(&mut reporter)),
         Err(error) => {
-            reporter.error(Exit::Input, Code::System, format_args!("threads cannot be started: {error}"))
+            reporter.error(Exit::Input, Code::System, format_args!("threads cannot be started: {error}"));
         }
     }
     reporter.exit()

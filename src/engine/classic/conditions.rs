@@ -1,6 +1,6 @@
 //! Preconditions, and the conditions of loops, targets and exceptions.
 
-use crate::diagnostics::Coded;
+use crate::diagnostics::Coded as _;
 use crate::pattern::{ConditionError, Conditions, IntegerTyping, Verdict};
 use crate::report::{ConditionTrace, RuleError};
 use crate::value::{Pointer, Value};

@@ -1,6 +1,6 @@
 //! The loops of a rule.
 
-use crate::diagnostics::{Code, Coded};
+use crate::diagnostics::{Code, Coded as _};
 use crate::engine::Limits;
 use crate::patch::MergeContext;
 use crate::policy::{Edit, ForeachEntry};

@@ -1,6 +1,6 @@
 //! Hints for variables without a value.
 
-use crate::diagnostics::Coded;
+use crate::diagnostics::Coded as _;
 use crate::pattern::nearest;
 use crate::report::RuleError;
 use crate::value::Value;

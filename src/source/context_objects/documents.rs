@@ -75,10 +75,10 @@ impl Reader<'_> {
         match (&*kind.group, &*kind.kind) {
             (CLI, "Context" | "ClusterResource") => self.context(node, at, &kind.kind),
             (CLI, "Values") => {
-                self.error(Code::InvalidDocument, at, "pass a document of kind Values with --values")
+                self.error(Code::InvalidDocument, at, "pass a document of kind Values with --values");
             }
             (CLI, "UserInfo") => {
-                self.error(Code::InvalidDocument, at, "pass a document of kind UserInfo with --userinfo")
+                self.error(Code::InvalidDocument, at, "pass a document of kind UserInfo with --userinfo");
             }
             (CLI, other) => {
                 let message = format!("expected a document of kind Context or an object, found kind {other}");

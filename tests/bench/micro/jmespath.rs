@@ -1,7 +1,7 @@
 //! Expressions as policies have them.
 
 use kyv::jmespath::{Expression, FixedClock, Runtime, SeededRandom};
-use kyv::semantics::{DivergenceTracker, Semantics};
+use kyv::semantics::DivergenceTracker;
 use kyv::value::Value;
 
 use crate::inputs::{DEPLOYMENT, value};

@@ -5,7 +5,7 @@ mod legacy;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::diagnostics::{Code, Coded};
+use crate::diagnostics::{Code, Coded as _};
 use crate::patch::{
     FailedCondition, InlineError, InlineResolver, JsonPatch, JsonPatchTemplate, MergeContext, Merged,
     OperationKind, Overlay, PatchError,

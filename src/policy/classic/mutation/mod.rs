@@ -275,7 +275,7 @@ impl Reader<'_> {
         match read_operations(&stable) {
             Err(_) if open => {}
             Err(message) => {
-                self.error(Code::InvalidJsonPatch, below, format!("failed to decode patches: {message}"))
+                self.error(Code::InvalidJsonPatch, below, format!("failed to decode patches: {message}"));
             }
             Ok(operations) => {
                 for (index, operation) in operations.as_array().unwrap_or_default().iter().enumerate() {

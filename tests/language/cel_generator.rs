@@ -95,7 +95,7 @@ impl Generator {
         match self.random.below(12) {
             0 => self.conditional(wanted, depth - 1),
             1 => self.by_signature(wanted, depth - 1),
-            2 => self.from_optional(wanted, depth - 1),
+            2 => self.of_optional(wanted, depth - 1),
             3 => format!("dyn({})", self.of(wanted, depth - 1)),
             4 => format!("[{}][0]", self.of(wanted, depth - 1)),
             5 => format!("{{\"a\": {}}}.a", self.of(wanted, depth - 1)),
@@ -154,7 +154,7 @@ impl Generator {
         format!("({condition} ? {then} : {otherwise})")
     }
 
-    fn from_optional(&mut self, wanted: Wanted, depth: usize) -> String {
+    fn of_optional(&mut self, wanted: Wanted, depth: usize) -> String {
         let value = self.of(wanted, depth);
         match self.random.below(5) {
             0 => format!("optional.of({value}).value()"),
