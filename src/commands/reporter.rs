@@ -175,6 +175,10 @@ impl Reporter {
 
     /// Keeps a diagnostic for the result.
     fn keep(&mut self, severity: Severity, label: Label, message: &str) {
+        // A recording is about the run: a replay has the same result.
+        if label == Label::Code(Code::ClusterNote) {
+            return;
+        }
         let is_error = |one: &&Diagnostic| (one.severity == Severity::Error) == (severity == Severity::Error);
         if self.diagnostics.iter().filter(is_error).count() < KEPT_DIAGNOSTICS {
             let message = printable(&without_excerpts(message));
@@ -270,7 +274,10 @@ impl Reporter {
 
     /// Prints the errors of manifests, and adds their files to what the result lacks.
     pub(super) fn unread_files<'e>(&mut self, errors: impl IntoIterator<Item = &'e SourceError>) {
-        let errors: Vec<&SourceError> = errors.into_iter().collect();
+        // Those of a cluster say what the result lacks, each.
+        let (errors, of_cluster): (Vec<&SourceError>, Vec<_>) =
+            errors.into_iter().partition(|error| error.file().is_some());
+        self.source_errors(of_cluster);
         self.refused(Vec::new(), errors.iter().filter_map(|error| error.file()).collect());
         if self.verbosity.verbose {
             return self.source_errors(errors);

@@ -240,7 +240,7 @@ fn invalid_texts_are_refused_with_position() {
         fs::write(path(text), &text.text).unwrap();
     }
     let output = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
-        .args(["mutate", "-i", "-p", "policy.yaml", "-f", "in"])
+        .args(["mutate", "-i", "-p", "policy.yaml", "-f", "in", "--verbose"])
         .current_dir(folder.path())
         .output()
         .unwrap();

@@ -57,7 +57,10 @@ fn server_dry_run_shows_stored_objects_and_stores_nothing() {
     let plain = kyv(admin, &["diff", "cm", "-n", "web", "-p", &team]);
     let run = kyv(admin, &["diff", "cm", "-n", "web", "-p", &team, "--server-dry-run"]);
     assert_eq!((run.code, &run.stdout), (Some(1), &plain.stdout), "{run:?}");
-    assert!(run.stderr.ends_with("5 objects, 5 would change; server dry run: 5 accepted\n"), "{run:?}");
+    assert!(
+        run.stderr.ends_with("5 objects, 5 would be changed by 1 rule; server dry run: 5 accepted\n"),
+        "{run:?}"
+    );
 
     // What an admission policy denies, beside what it takes.
     let words = "configmaps \"z\" is forbidden: ValidatingAdmissionPolicy 'no-team' with binding 'no-team' denied request: \

@@ -117,9 +117,12 @@ fn progress_only_on_terminals() {
         bars.iter().any(|line| line.contains("0 of 2 kinds, ") || line.contains("1 of 2 kinds, ")),
         "{shown:?}"
     );
-    // The bar is gone when the table comes.
+    // The bar is gone when the summary comes.
     let end = shown.rsplit(bar).next().unwrap_or_default();
-    assert!(end.contains("\u{1b}[2K") && end.contains("16 objects, 16 would change"), "{shown:?}");
+    assert!(
+        end.contains("\u{1b}[2K") && end.contains("16 objects, 16 would be changed by 1 rule"),
+        "{shown:?}"
+    );
     assert!(!run("--quiet").contains(bar), "{shown:?}");
 }
 

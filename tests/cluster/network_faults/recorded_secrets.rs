@@ -24,7 +24,7 @@ fn with_what_is_made_of_a_secret() -> StubServer {
         ),
         map("c", r#","annotations":{"pair":"x:HUNTER2-SESAME"}"#),
     ];
-    let secret = r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"login","namespace":"web","labels":{"word":"app"},"annotations":
+    let secret = r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"login","namespace":"web","uid":"5ec2e7","labels":{"word":"app"},"annotations":
         {"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":{\"token\":\"b2xkLXRva2Vu\"}}","copy":"hunter2-sesame"}},
         "data":{"token":"aHVudGVyMi1zZXNhbWU=","word":"YXBw","count":"NDIxNw==","nested":"WTIwdGFIVnVkR1Z5TWc9PQ=="}}"#
         .replace('\n', "");
