@@ -47,6 +47,7 @@ fn run(folder: &Folder, script: &str) -> Output {
         .env("PATH", env::join_paths(path).expect("paths without colons"))
         .env("GITHUB_STEP_SUMMARY", folder.path().join("step-summary.md"))
         .env("PULL_REQUEST", "7")
+        .env("KYV_VERSION", "v0.1.0")
         .output()
         .expect("bash runs")
 }
@@ -76,10 +77,10 @@ fn github_actions() {
     assert_eq!(folder.read("gh.log"), "pr comment 7 --body-file report.md --edit-last --create-if-none\n");
     assert_eq!(
         folder.read("cargo.log"),
-        "install --locked --git https://github.com/kubectl-kyv/kubectl-kyv\n"
+        "install --locked --git https://github.com/kubectl-kyv/kubectl-kyv --tag v0.1.0\n"
     );
     fail_a_rule(&folder);
-    assert_eq!(run(&folder, scripts[2]).status.code(), Some(1));
+    assert_eq!(run(&folder, scripts[2]).status.code(), Some(3));
 }
 
 #[test]
