@@ -145,8 +145,9 @@ fn suites_of_kyvernos_policies_pass_in_the_kyverno_cli() {
 #[test]
 fn a_policy_without_a_rule_to_test_has_no_suite() {
     let folder = tempfile::tempdir().unwrap();
-    let rule =
-        "name: any, match: {any: [{resources: {namespaces: [a]}}]}, mutate: {patchStrategicMerge: {a: b}}";
+    let rule = "name: any, match: {any: [{resources: {kinds: [Pod]}}]}, \
+                mutate: {targets: [{apiVersion: v1, kind: Secret, name: s, namespace: a}], \
+                patchStrategicMerge: {metadata: {labels: {a: b}}}}";
     let policy = format!(
         "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec: {{rules: [{{{rule}}}]}}\n"
     );
