@@ -406,8 +406,8 @@ fn signals_end_reading_inputs() {
     let workspace = Workspace::new(&[("a.yaml", MAP)]);
     let pipe = workspace.path("policies/pipe.yaml");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
-    let policies = workspace.path("policies");
-    let arguments = ["generate", "-p", policies.to_str().expect("UTF-8")];
+    // A pipe is read where it is named.
+    let arguments = ["generate", "-p", pipe.to_str().expect("UTF-8")];
     let child = workspace.command(&arguments, &[]).spawn().expect("the program starts");
     // It waits until somebody reads.
     let writer = fs::OpenOptions::new().write(true).open(&pipe).expect("a pipe");
