@@ -1,28 +1,46 @@
-//! Custom resources: unknown fields pruned and defaults set by the structural schema of a `CustomResourceDefinition`.
+//! Custom resources: the structural schema of a `CustomResourceDefinition`, unknown fields pruned and defaults set by it.
 
 use std::collections::BTreeMap;
 
 use crate::value::{GroupVersionKind, Map, Text, Value};
 
+use super::types::{ListKey, Merge, ScalarType};
+
 /// The schemas of custom resources, by kind.
 #[derive(Debug, Default)]
 pub(super) struct CustomTypes(BTreeMap<GroupVersionKind, Schema>);
 
-/// A node of a structural schema, as far as pruning and defaults need it.
+/// A node of a structural schema.
 #[derive(Debug, Default)]
-struct Schema {
-    properties: BTreeMap<Text, Self>,
-    items: Option<Box<Self>>,
+pub(super) struct Schema {
+    pub(super) value_type: Type,
+    pub(super) properties: BTreeMap<Text, Self>,
+    pub(super) items: Option<Box<Self>>,
     /// The values of a map. Without properties of their own, objects among them are emptied.
-    additional: Option<Box<Self>>,
-    default: Option<Value>,
+    pub(super) additional: Option<Box<Self>>,
+    pub(super) default: Option<Value>,
+    pub(super) merge: Merge,
     is_nullable: bool,
     preserves_unknown: bool,
-    is_embedded: bool,
+    /// Whether the node or one above it preserves unknown fields: server-side apply then merges them.
+    accepts_unknown: bool,
+    pub(super) is_embedded: bool,
+    /// Whether the kind has no schema at all.
+    is_missing: bool,
+}
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Type {
+    #[default]
+    Any,
+    Object,
+    List,
+    Scalar(ScalarType),
 }
 
 /// The fields of an object that its schema need not list.
-const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+pub(super) const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 impl CustomTypes {
     /// Adds all versions of a definition. Parts without a meaning are ignored.
@@ -43,11 +61,19 @@ impl CustomTypes {
         });
         for (version, own) in versions.chain(named) {
             let schema = own.or(common).and_then(|schema| schema.get("openAPIV3Schema"));
-            let mut schema = schema.map(Schema::read).unwrap_or_default();
+            let mut schema = match schema {
+                Some(schema) => Schema::read(schema, false),
+                None => Schema { is_missing: true, ..Schema::default() },
+            };
             schema.preserves_unknown |= keeps_all;
             schema.is_embedded = true;
             self.0.insert(GroupVersionKind { group: group.clone(), version, kind: kind.clone() }, schema);
         }
+    }
+
+    /// The schema of a kind.
+    pub(super) fn get(&self, kind: &GroupVersionKind) -> Option<&Schema> {
+        self.0.get(kind)
     }
 
     /// Sets defaults and prunes unknown fields outside of `metadata`; `false` for other kinds.
@@ -59,23 +85,40 @@ impl CustomTypes {
 }
 
 impl Schema {
-    fn read(schema: &Value) -> Self {
+    fn read(schema: &Value, accepts_unknown: bool) -> Self {
         let is_true = |field| schema.get(field) == Some(&Value::Bool(true));
         let members = |field| schema.get(field).and_then(Value::as_object);
+        let preserves_unknown = is_true("x-kubernetes-preserve-unknown-fields");
+        let accepts_unknown = accepts_unknown || preserves_unknown;
+        let read = |schema| Self::read(schema, accepts_unknown);
         let properties = members("properties").into_iter().flat_map(Map::iter);
         Self {
-            properties: properties.map(|(name, schema)| (name.clone(), Self::read(schema))).collect(),
-            items: members("items").and(schema.get("items")).map(|items| Box::new(Self::read(items))),
+            value_type: Type::read(schema),
+            properties: properties.map(|(name, schema)| (name.clone(), read(schema))).collect(),
+            items: members("items").and(schema.get("items")).map(|items| Box::new(read(items))),
             additional: match schema.get("additionalProperties") {
                 Some(Value::Bool(true)) => Some(Box::new(Self { is_nullable: true, ..Self::default() })),
-                Some(schema @ Value::Object(_)) => Some(Box::new(Self::read(schema))),
+                Some(schema @ Value::Object(_)) => Some(Box::new(read(schema))),
                 _ => None,
             },
             default: schema.get("default").filter(|default| !default.is_null()).cloned(),
+            merge: Merge::of_custom(schema),
             is_nullable: is_true("nullable"),
-            preserves_unknown: is_true("x-kubernetes-preserve-unknown-fields"),
+            preserves_unknown,
+            accepts_unknown,
             is_embedded: is_true("x-kubernetes-embedded-resource"),
+            is_missing: false,
         }
+    }
+
+    /// Whether server-side apply takes any value.
+    pub(super) const fn is_free(&self) -> bool {
+        self.is_missing
+    }
+
+    /// Whether server-side apply takes keys that are no properties, if there is no schema for their values.
+    pub(super) fn has_free_keys(&self) -> bool {
+        self.accepts_unknown || self.properties.is_empty() && !self.is_embedded
     }
 
     /// Sets defaults and prunes. `in_preserving_list`: the node is an element of a list that preserves unknown fields, and
@@ -132,6 +175,40 @@ impl Schema {
     /// Whether a value gets the default: it is absent, or `null` where that is no value.
     fn is_unset(&self, value: Option<&Value>) -> bool {
         value.is_none_or(|value| value.is_null() && !self.is_nullable)
+    }
+}
+
+impl Type {
+    fn read(schema: &Value) -> Self {
+        let text = |field| schema.get(field).and_then(Value::as_str).unwrap_or_default();
+        Self::Scalar(match text("type") {
+            "object" => return Self::Object,
+            "array" => return Self::List,
+            "boolean" => ScalarType::Bool,
+            "integer" | "number" => ScalarType::Number,
+            "string" if matches!(text("format"), "" | "byte") => ScalarType::String,
+            "string" => ScalarType::Any,
+            _ => return Self::Any,
+        })
+    }
+}
+
+impl Merge {
+    fn of_custom(schema: &Value) -> Self {
+        let text = |field| schema.get(field).and_then(Value::as_str).unwrap_or_default();
+        match (text("x-kubernetes-list-type"), text("x-kubernetes-map-type")) {
+            ("set", _) => Self::Set,
+            ("map", _) => {
+                let names = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
+                let key = |name: &Text| ListKey {
+                    name: name.clone(),
+                    default: schema.path(&["items", "properties", name, "default"]).cloned(),
+                };
+                Self::Keys(names.into_iter().flatten().filter_map(Value::as_text).map(key).collect())
+            }
+            (_, "atomic") => Self::Atomic,
+            _ => Self::ByType,
+        }
     }
 }
 

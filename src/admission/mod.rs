@@ -12,6 +12,7 @@ mod normalize;
 mod plugins;
 mod quantity_text;
 mod restore;
+mod schema;
 mod setters;
 mod time;
 mod token_volume;
@@ -24,14 +25,31 @@ use crate::resources::is_local_group;
 use crate::value::{GroupVersionKind, Pointer, Value};
 
 pub use restore::restore;
+pub use schema::{Forms, ListMerge, ListType, MapType, Schema};
+pub use types::{ListKey, ScalarType};
 
 use crd::CustomTypes;
 use types::TypeId;
 
+/// The schemas of kinds: those of Kubernetes, and those of `CustomResourceDefinition` objects.
+#[derive(Clone, Debug, Default)]
+pub struct KindSchemas {
+    custom: Arc<CustomTypes>,
+}
+
+impl KindSchemas {
+    /// With the schemas of these `CustomResourceDefinition` objects.
+    pub fn with_crds<'a>(definitions: impl IntoIterator<Item = &'a Value>) -> Self {
+        let mut custom = CustomTypes::default();
+        definitions.into_iter().for_each(|definition| custom.add(definition));
+        Self { custom: Arc::new(custom) }
+    }
+}
+
 /// What an API server does to new objects before admission webhooks get them.
 #[derive(Clone, Debug, Default)]
 pub struct Admission {
-    custom: Arc<CustomTypes>,
+    schemas: KindSchemas,
     /// Whether Pods get the volume with the token of their service account.
     service_account_token: bool,
 }
@@ -56,10 +74,9 @@ impl fmt::Display for View {
 }
 
 impl View {
-    /// The admission of this view, with the schemas of these `CustomResourceDefinition` objects; `None` for
-    /// [`View::Written`].
-    pub(crate) fn admission<'a>(self, definitions: impl IntoIterator<Item = &'a Value>) -> Option<Admission> {
-        (self == Self::Admitted).then(|| Admission::with_crds(definitions))
+    /// The admission of this view; `None` for [`View::Written`].
+    pub(crate) fn admission(self, schemas: &KindSchemas) -> Option<Admission> {
+        (self == Self::Admitted).then(|| Admission::new(schemas.clone()))
     }
 }
 
@@ -101,11 +118,14 @@ pub fn is_stored(object: &Value) -> bool {
 }
 
 impl Admission {
+    /// The admission of objects of these kinds.
+    pub const fn new(schemas: KindSchemas) -> Self {
+        Self { schemas, service_account_token: false }
+    }
+
     /// With the schemas of these `CustomResourceDefinition` objects.
     pub fn with_crds<'a>(definitions: impl IntoIterator<Item = &'a Value>) -> Self {
-        let mut custom = CustomTypes::default();
-        definitions.into_iter().for_each(|definition| custom.add(definition));
-        Self { custom: Arc::new(custom), service_account_token: false }
+        Self::new(KindSchemas::with_crds(definitions))
     }
 
     /// Also adds the volume with the token of the service account to Pods, and its mounts, as if each service account
@@ -161,7 +181,7 @@ impl Admission {
             return Ok(decoded);
         }
         let mut decoded = object.clone();
-        if self.custom.apply(&mut decoded, kind) {
+        if self.schemas.custom.apply(&mut decoded, kind) {
             Ok(decoded)
         } else {
             Err(NotAdmitted::UnknownKind(kind.clone()))

@@ -202,7 +202,7 @@ fn of_scalar(scalar: Scalar, value: &Value) -> Normalized {
         Scalar::Time => instant(value, time::seconds),
         Scalar::MicroTime => instant(value, time::microseconds),
         Scalar::Bytes => bytes(value),
-        Scalar::Raw => Ok(None),
+        Scalar::Raw | Scalar::Json | Scalar::Fields => Ok(None),
         Scalar::SchemaOrBool => match value {
             Value::Object(_) => schema(value),
             other => {

@@ -16,8 +16,16 @@ use super::{conversions, defaults};
 /// * `core/v1.ResourceList = {}quantity`: a list `[]…` or map `{}…` with a name;
 /// * `core/v1.PodSpec volumes:[]core/v1.Volume? …`: a struct and its fields in order.
 ///
-/// `*` is a pointer. After the type of a field, `?` means that JSON does not have it if it is empty, and `=` begins the
-/// default that it has whatever the other fields are. `+` begins the name of an embedded struct, whose fields follow.
+/// `*` is a pointer. After the type of a field come, each if it applies,
+///
+/// * how server-side apply merges it: `@` and the keys of a list that is a map, with the values that absent ones have,
+///   as `@containerPort:0,protocol:"TCP"`; `@` alone for a set; `!` for a map or struct that is replaced as a whole;
+///   `~` for a struct that is merged although its type is marked;
+/// * `?` if JSON does not have it when it is empty;
+/// * `=` and the default that it has whatever the other fields are.
+///
+/// `+` begins the name of an embedded struct, whose fields follow. `!` as the first word of a struct marks the type: its
+/// values are replaced as a whole.
 const TABLE: &str = include_str!("types.txt");
 
 /// The lines of the table, sorted by name.
@@ -75,6 +83,8 @@ pub(super) struct Struct {
     pub(super) fields: Vec<Field>,
     /// The indexes of the fields that JSON always has.
     pub(super) required: u64,
+    /// Whether server-side apply replaces values of this type as a whole.
+    pub(super) is_atomic: bool,
     /// The indexes of the fields that have a default or may get one below, and whether the latter.
     changing: OnceLock<Vec<(usize, bool)>>,
 }
@@ -86,10 +96,36 @@ pub(super) struct Field {
     /// The same.
     pub(super) key: Text,
     pub(super) kind: Kind,
+    pub(super) merge: Merge,
     /// What JSON has of an empty value; `None` if it does not have the field then.
     pub(super) empty: Option<Value>,
     /// The default that does not depend on other fields.
     pub(super) default: Option<Value>,
+}
+
+/// How server-side apply merges a field.
+#[derive(Debug, Default, PartialEq)]
+pub(super) enum Merge {
+    /// As values of its type: lists as a whole, maps and most structs member by member.
+    #[default]
+    ByType,
+    /// As a whole.
+    Atomic,
+    /// Member by member, whatever the type says.
+    Granular,
+    /// A list of scalars, each at most once.
+    Set,
+    /// A list of elements with these keys.
+    Keys(Vec<ListKey>),
+}
+
+/// A field that identifies the elements of a list, with others or alone.
+#[derive(Debug, PartialEq)]
+pub struct ListKey {
+    /// The field.
+    pub name: Text,
+    /// The value of elements without the field.
+    pub default: Option<Value>,
 }
 
 /// What a value is in Go.
@@ -105,11 +141,28 @@ pub(super) enum Scalar {
     Time,
     MicroTime,
     Bytes,
-    /// Any JSON.
+    /// An object of any kind.
     Raw,
+    /// Any JSON.
+    Json,
+    /// The fields of an object that a manager owns.
+    Fields,
     SchemaOrBool,
     SchemaOrList,
     SchemaOrStrings,
+}
+
+/// A type of scalars, as far as server-side apply checks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScalarType {
+    /// Booleans.
+    Bool,
+    /// Integers and fractions.
+    Number,
+    /// Strings.
+    String,
+    /// All of them.
+    Any,
 }
 
 /// A kind of values.
@@ -182,6 +235,8 @@ impl Named {
         let shape = match text.strip_prefix("= ") {
             Some(kind) => Shape::Collection(Kind::parse(kind)),
             None => {
+                let (is_atomic, text) =
+                    text.strip_prefix("! ").map_or((false, text), |fields| (true, fields));
                 let words = || text.split(' ').filter(|word| !word.is_empty());
                 let embedded = words().filter_map(|word| word.strip_prefix('+'));
                 setters.extend(embedded.filter_map(defaults::of_type));
@@ -201,7 +256,7 @@ impl Named {
                 }
                 let required = fields.iter().enumerate().filter(|(_, field)| field.empty.is_some());
                 let required = required.fold(0, |set, (index, _)| set | 1 << index);
-                Shape::Struct(Struct { fields, required, changing: OnceLock::new() })
+                Shape::Struct(Struct { fields, required, is_atomic, changing: OnceLock::new() })
             }
         };
         Self { defaults: setters, conversion: conversions::of_type(name), shape }
@@ -237,10 +292,29 @@ impl Field {
         let (name, rest) = word.split_once(':').unwrap_or((word, ""));
         let (kind, default) = rest.split_once('=').map_or((rest, None), |(kind, text)| (kind, Some(text)));
         let (kind, is_omitted) = kind.strip_suffix('?').map_or((kind, false), |kind| (kind, true));
+        let (kind, merge) = Merge::parse(kind);
         let kind = Kind::parse(kind);
         let empty = (!is_omitted).then(|| kind.empty());
         let default = default.and_then(|text| Value::from_json(text).ok());
-        Self { name, key: name.into(), kind, empty, default }
+        Self { name, key: name.into(), kind, merge, empty, default }
+    }
+}
+
+impl Merge {
+    /// Splits the type of a field from the mark after it.
+    fn parse(text: &str) -> (&str, Self) {
+        if let Some((kind, keys)) = text.split_once('@') {
+            let key = |text: &str| {
+                let (name, default) = text.split_once(':').unwrap_or((text, ""));
+                ListKey { name: name.into(), default: Value::from_json(default).ok() }
+            };
+            let keys: Vec<ListKey> = keys.split(',').filter(|key| !key.is_empty()).map(key).collect();
+            return (kind, if keys.is_empty() { Self::Set } else { Self::Keys(keys) });
+        }
+        if let Some(kind) = text.strip_suffix('!') {
+            return (kind, Self::Atomic);
+        }
+        text.strip_suffix('~').map_or((text, Self::ByType), |kind| (kind, Self::Granular))
     }
 }
 
@@ -303,6 +377,8 @@ impl Scalar {
             "schema-or-bool" => Self::SchemaOrBool,
             "schema-or-list" => Self::SchemaOrList,
             "schema-or-strings" => Self::SchemaOrStrings,
+            "json" => Self::Json,
+            "fields" => Self::Fields,
             _ => Self::Raw,
         }
     }
@@ -313,7 +389,7 @@ impl Scalar {
             Self::String => Value::from(""),
             Self::Int32 | Self::Int64 | Self::Float64 | Self::IntOrString => Value::from(Number::from(0)),
             Self::Quantity => Value::from("0"),
-            Self::Time | Self::MicroTime | Self::Bytes | Self::Raw => Value::Null,
+            Self::Time | Self::MicroTime | Self::Bytes | Self::Raw | Self::Json | Self::Fields => Value::Null,
             Self::SchemaOrList | Self::SchemaOrStrings => Value::Null,
         }
     }

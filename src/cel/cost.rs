@@ -1,5 +1,6 @@
 //! The cost of calls, as the API server counts it.
 
+use super::opaque::Opaque;
 use super::value::Val;
 
 /// How the cost of a call follows from its values.
@@ -17,6 +18,8 @@ pub(super) enum CostRule {
     Walk,
     /// A regular expression on a text.
     Regex,
+    /// A format on a text.
+    Format,
     /// A text in a text.
     Contains,
     /// The size of the list that is searched.
@@ -67,6 +70,7 @@ impl CostRule {
             "containsCIDR" => {
                 return Self::Network { text: overload == Some("cidr_contains_cidr_string"), network: true };
             }
+            "validate" => return Self::Format,
             "_==_" => return Self::Equal,
             "_!=_" => return Self::Smaller,
             _ => {}
@@ -108,6 +112,11 @@ impl CostRule {
             Self::MakeResult => tenth(result.size() * 2),
             Self::Walk => args.first().map_or(0, walk),
             Self::Regex => tenth(size(0) + 1) * rounded_up(size(1), 0.25),
+            Self::Format => {
+                let Some(Val::Opaque(value)) = args.first() else { return 1 };
+                let Opaque::Format(format) = &**value else { return 1 };
+                tenth(size(1) + 1) * rounded_up(format.regex_size(), 0.25)
+            }
             Self::Contains => tenth(size(0)) * tenth(size(1)),
             Self::SizeOfSecond => size(1),
             Self::Equal if matches!(args.first(), Some(Val::Opaque(_))) => 1,

@@ -39,6 +39,7 @@ pub struct Env {
     variables: Vec<(Text, Type)>,
     definitions: Vec<(Text, Type)>,
     messages: bool,
+    namespaced: bool,
 }
 
 const REQUEST: &str = "kubernetes.AdmissionRequest";
@@ -48,7 +49,7 @@ const VARIABLES: &str = "variables";
 impl Env {
     /// An environment without variables.
     pub const fn new(dialect: Dialect) -> Self {
-        Self { dialect, variables: Vec::new(), definitions: Vec::new(), messages: false }
+        Self { dialect, variables: Vec::new(), definitions: Vec::new(), messages: false, namespaced: false }
     }
 
     /// The environment of a policy: `object`, `oldObject`, `request`, `namespaceObject`, `variables`, in Kyverno also
@@ -80,6 +81,17 @@ impl Env {
         self
     }
 
+    /// Of a policy that looks up objects only in its namespace: functions have no parameter for it.
+    #[must_use]
+    pub const fn namespaced(mut self) -> Self {
+        self.namespaced = true;
+        self
+    }
+
+    pub(super) const fn is_namespaced(&self) -> bool {
+        self.namespaced
+    }
+
     /// Declares `variables.NAME` with the type of its expression.
     pub fn define(&mut self, name: &str, t: &Type) {
         let t = match self.dialect {
@@ -100,7 +112,7 @@ impl Env {
     }
 
     pub(super) fn variable(&self, name: &str) -> Option<(usize, &Type)> {
-        let found = self.variables.iter().position(|(known, _)| **known == *name)?;
+        let found = self.variables.iter().rposition(|(known, _)| **known == *name)?;
         Some((found, &self.variables[found].1))
     }
 
@@ -159,7 +171,8 @@ fn declared(t: &Type) -> Type {
     match t {
         Type::List(element) => Type::list(declared(element)),
         Type::Map(entry) => Type::map(declared(&entry.0), declared(&entry.1)),
-        Type::Null
+        Type::Error
+        | Type::Null
         | Type::Bool
         | Type::Int
         | Type::Uint

@@ -84,6 +84,17 @@ pub enum EvalError {
     /// Any other failure of a function.
     #[error("{0}")]
     Failed(String),
+    /// No input has what a function looks up.
+    #[error("no data for {call}; {hint}")]
+    NoData {
+        /// The call with its arguments.
+        call: String,
+        /// What would help.
+        hint: String,
+    },
+    /// A function that reaches outside, where there is nothing outside.
+    #[error("the function '{0}' has a value only in policies")]
+    NoHost(String),
     /// The evaluation costs more than is allowed.
     #[error("operation cancelled: actual cost limit exceeded")]
     CostLimit,
@@ -96,6 +107,7 @@ impl Coded for EvalError {
     fn code(&self) -> Code {
         match self {
             Self::CostLimit | Self::MemoryLimit(_) => Code::EvaluationLimit,
+            Self::NoData { .. } => Code::NoData,
             _ => Code::CelFailed,
         }
     }

@@ -38,7 +38,7 @@ fn converted(value: &Val, depth: usize) -> Result<Value, EvalError> {
         }
         Val::Optional(Some(inner)) => converted(inner, depth + 1)?,
         Val::List(List::Json(items, _)) => Value::Array(items.clone()),
-        Val::List(List::Made(items)) => {
+        Val::List(List::Made(items) | List::Joined(items)) => {
             let items: Result<Vec<Value>, EvalError> =
                 items.iter().map(|item| converted(item, depth + 1)).collect();
             Value::array(items?)
@@ -93,7 +93,7 @@ pub(super) fn marshal(value: &Val) -> Result<String, EvalError> {
         }
         return Ok(go_json(&Value::object(members)));
     }
-    if let Val::List(List::Made(items)) = value {
+    if let Val::List(List::Made(items) | List::Joined(items)) = value {
         let null = |item: &Val| if matches!(item, Val::Null) { Ok(Value::from(0)) } else { to_json(item) };
         let items: Result<Vec<Value>, EvalError> = items.iter().map(null).collect();
         return Ok(go_json(&Value::array(items?)));

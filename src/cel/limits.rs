@@ -14,3 +14,9 @@ pub const COST_LIMIT: u64 = 1_000_000;
 
 /// The maximum of bytes that one evaluation makes.
 pub const MEMORY_LIMIT: usize = 64 * 1024 * 1024;
+
+/// So many bytes of the parts of an expression are compiled to find the one that fails.
+pub(super) const MAX_FAULT_BYTES: usize = 64 * 1024;
+
+/// The most parts of a condition that are shown as reasons.
+pub(super) const MAX_REASONS: usize = 8;

@@ -4,23 +4,30 @@
 //! over the values of manifests without copying them, with the cost that Kubernetes counts.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod access;
+mod apply_configuration;
 mod ast;
 mod check;
+mod constructed;
 mod cost;
 mod env;
 mod error;
 mod eval;
+mod faults;
 mod functions;
+mod host;
 mod image;
 mod json;
 mod lexer;
 mod limits;
 mod meter;
+mod named_format;
+mod names;
 mod network;
-
 mod opaque;
 mod parser;
 mod plan;
+mod reasons;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -32,18 +39,27 @@ mod value;
 mod variables;
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use crate::value::Text;
 
+pub use access::Access;
+pub use apply_configuration::{ConfigurationError, ForeignValue, TypeNameMismatch, apply_configuration};
+pub use constructed::constructed;
 pub use env::{Dialect, Env};
 pub use error::{CompileError, EvalError, Issue};
+pub use faults::Fault;
 pub use functions::{Signature, signatures};
+pub use host::{Host, HostError, HostLookup};
 pub use image::Image;
 pub use json::to_json;
 pub use limits::{COST_LIMIT, MAX_EXPRESSION_CHARS, MAX_EXPRESSION_DEPTH, MEMORY_LIMIT};
 pub use meter::Meter;
+pub use named_format::NamedFormat;
+pub use names::identifiers;
 pub use network::Network;
-pub use opaque::Opaque;
+pub use opaque::{Opaque, ResourceName};
+pub use reasons::{Reason, reasons};
 pub use text::canonical;
 pub use types::Type;
 pub use url::Url;
@@ -56,6 +72,8 @@ pub struct Program {
     plan: plan::Step,
     dialect: Dialect,
     output: Type,
+    /// Its parts, compiled when it first fails.
+    parts: OnceLock<Box<faults::Part>>,
 }
 
 impl Program {
@@ -75,7 +93,7 @@ impl Program {
         if !issues.is_empty() {
             return Err(CompileError::new(source, issues));
         }
-        Ok(Self { source: source.into(), plan, dialect: env.dialect(), output })
+        Ok(Self { source: source.into(), plan, dialect: env.dialect(), output, parts: OnceLock::new() })
     }
 
     /// The text that it was compiled from.
@@ -95,6 +113,13 @@ impl Program {
     /// A missing key, values that a function does not take, an exceeded limit.
     pub fn evaluate(&self, variables: &dyn Variables, meter: &mut Meter) -> Result<Val, EvalError> {
         eval::evaluate(&self.plan, self.dialect, variables, meter)
+    }
+
+    /// Finds the smallest part that fails with the error of an evaluation. `env` is the one that the program was
+    /// compiled for.
+    pub fn fault(&self, env: &Env, variables: &dyn Variables, error: &EvalError) -> Fault {
+        let parts = self.parts.get_or_init(|| Box::new(faults::Part::of(env, &self.source)));
+        parts.fault(variables, error, &mut Meter::default())
     }
 }
 

@@ -2,9 +2,10 @@
 
 use core::net::IpAddr;
 
-use crate::value::{Quantity, Version};
+use crate::value::{Quantity, Text, Version};
 
 use super::image::Image;
+use super::named_format::NamedFormat;
 use super::network::Network;
 use super::url::Url;
 
@@ -26,6 +27,21 @@ pub enum Opaque {
     Url(Url),
     /// A reference to an image.
     Image(Image),
+    /// A resource of the API server.
+    Resource(ResourceName),
+    /// A format of texts.
+    Format(NamedFormat),
+    /// A client with certificate authorities of its own.
+    HttpClient,
+}
+
+/// The name of a resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceName {
+    /// Group and version, or only the version.
+    pub api_version: Text,
+    /// The plural name.
+    pub plural: Text,
 }
 
 impl Opaque {
@@ -37,6 +53,9 @@ impl Opaque {
             Self::Cidr(_) => "net.CIDR",
             Self::Url(_) => "kubernetes.URL",
             Self::Image(_) => "kyverno.image",
+            Self::Resource(_) => "schema.GroupVersionResource",
+            Self::Format(_) => "kubernetes.NamedFormat",
+            Self::HttpClient => "http.Context",
         }
     }
 
@@ -68,7 +87,10 @@ impl Opaque {
             | Self::ComputedQuantity(_)
             | Self::Semver(_)
             | Self::Url(_)
-            | Self::Image(_) => 1,
+            | Self::Image(_)
+            | Self::Resource(_)
+            | Self::Format(_)
+            | Self::HttpClient => 1,
         }
     }
 }
@@ -81,6 +103,8 @@ impl PartialEq for Opaque {
             (Self::Cidr(a), Self::Cidr(b)) => a == b,
             (Self::Url(a), Self::Url(b)) => a == b,
             (Self::Image(a), Self::Image(b)) => a == b,
+            (Self::Resource(a), Self::Resource(b)) => a == b,
+            (Self::Format(a), Self::Format(b)) => a == b,
             _ => self.as_quantity().is_some_and(|quantity| other.as_quantity() == Some(quantity)),
         }
     }

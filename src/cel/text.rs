@@ -90,6 +90,9 @@ fn opaque_text(opaque: &Opaque) -> String {
         Opaque::Cidr(network) => network.to_string(),
         Opaque::Url(url) => url.text().to_owned(),
         Opaque::Image(image) => image.to_string(),
+        Opaque::Resource(resource) => format!("{} {}", resource.api_version, resource.plural),
+        Opaque::Format(_) => "a format".to_owned(),
+        Opaque::HttpClient => "a client".to_owned(),
     };
     format!("{}({text})", opaque.type_name())
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use super::Program;
 use super::error::EvalError;
+use super::host::Host;
 use super::meter::Meter;
 use super::value::Val;
 
@@ -24,6 +25,20 @@ pub trait Variables {
     /// Whatever its expression fails with.
     fn definition(&self, number: usize) -> Result<Val, EvalError> {
         Err(EvalError::NoSuchAttribute(format!("variables #{number}")))
+    }
+
+    /// Where functions that reach outside have their values from; by default such functions fail.
+    fn host(&self) -> Option<&dyn Host> {
+        None
+    }
+}
+
+/// No variables at all.
+pub(super) struct NoVariables;
+
+impl Variables for NoVariables {
+    fn variable(&self, _: usize) -> Option<Val> {
+        None
     }
 }
 

@@ -90,9 +90,24 @@ struct InputArguments {
     /// Read the directories of -f with everything below them.
     #[arg(short = 'R', long, requires = "filename")]
     recursive: bool,
+    /// Leave out files and directories of -f with this name, or, with a /, with this path below the directory; * and ?
+    /// are wildcards, ** is any path. May be repeated.
+    #[arg(long, value_name = "GLOB", requires = "filename")]
+    exclude: Vec<String>,
     /// Objects: directories with kustomizations, built by kubectl or kustomize.
     #[arg(short, long, value_name = "DIR", value_delimiter = ',', conflicts_with_all = ["filename", "recursive"])]
     kustomize: Vec<PathBuf>,
+    /// Options of the build of -k, such as `--enable-helm --load-restrictor LoadRestrictionsNone`.
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true,
+        requires = "kustomize",
+        conflicts_with = "filename"
+    )]
+    kustomize_options: String,
     /// The namespace of live objects, and of manifests that name none; it is never written into them. The
     /// default is that of the kubeconfig's context for live objects and with --live, otherwise `default`.
     #[arg(short, long, value_name = "NAME")]
@@ -385,6 +400,8 @@ impl From<RunArguments> for RunOptions {
             skip_unsupported: arguments.skip_unsupported,
             manifests: input.filename,
             recursive: input.recursive,
+            exclude: input.exclude,
+            kustomize_options: input.kustomize_options,
             kustomizations: input.kustomize,
             targets: input.targets,
             namespace: input.namespace,

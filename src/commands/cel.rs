@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -10,14 +9,11 @@ use crate::cel::{
     Activation, CompileError, Dialect, Env, Meter, Numbers, Program, Signature, Type, Val, signatures,
     to_json,
 };
-use crate::diagnostics::{Code, Coded as _};
-use crate::pattern;
-use crate::value::Value;
-use crate::yaml::{self, Source, excerpt};
+use crate::diagnostics::Coded as _;
 
 use super::exit::Exit;
-use super::jp::documents;
 use super::options::RunOptions;
+use super::query::{QueryInput, QueryOutput, faults, is_listed, unknown_functions};
 use super::reporter::Reporter;
 use super::session::on_threads;
 use super::spool::Spool;
@@ -56,24 +52,13 @@ enum Command {
 struct Query {
     /// The expression.
     expression: String,
-    /// Documents in YAML or JSON: a file, or - for standard input.
-    #[arg(short = 'f', long = "filename", value_name = "FILE", default_value = "-", help_heading = "Input")]
-    filename: PathBuf,
-    /// Read no input: the object is null.
-    #[arg(short, long, conflicts_with = "filename", help_heading = "Input")]
-    null_input: bool,
+    #[command(flatten)]
+    input: QueryInput,
     /// Whose functions and rules apply.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Environment::Kyverno, help_heading = "Evaluation")]
     dialect: Environment,
-    /// The output format.
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Json, help_heading = "Output")]
-    output: Output,
-    /// Print each JSON result on one line.
-    #[arg(long, help_heading = "Output")]
-    compact: bool,
-    /// Print strings without quotes.
-    #[arg(short, long, help_heading = "Output")]
-    unquoted: bool,
+    #[command(flatten)]
+    output: QueryOutput,
 }
 
 /// Check an expression by types, without evaluating it, and print the type of its value.
@@ -113,14 +98,6 @@ enum Environment {
     Kyverno,
     /// Those of `MutatingAdmissionPolicy` in the API server.
     Kubernetes,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// JSON, indented.
-    Json,
-    /// YAML, one document for each result.
-    Yaml,
 }
 
 impl Environment {
@@ -175,29 +152,12 @@ impl Check {
 impl Functions {
     fn run(&self) -> Exit {
         let all = signatures(self.dialect.dialect());
-        let missing: Vec<&String> = self
-            .name
-            .iter()
-            .filter(|wanted| !all.iter().any(|function| pattern::matches(wanted, function.name)))
-            .collect();
-        if !missing.is_empty() {
-            return on_threads(&RunOptions::default(), |reporter| {
-                for name in missing {
-                    let nearest = pattern::nearest(name, all.iter().map(|function| function.name));
-                    let hint = nearest.map_or_else(String::new, |name| format!(", did you mean {name}?"));
-                    reporter.error(
-                        Exit::Input,
-                        Code::UnknownFunction,
-                        format_args!("no function is called {name}{hint}"),
-                    );
-                }
-            });
+        let names: Vec<&str> = all.iter().map(|function| function.name).collect();
+        if let Some(exit) = unknown_functions(&self.name, &names) {
+            return exit;
         }
-        let is_selected = |function: &&Signature| {
-            self.name.is_empty() || self.name.iter().any(|wanted| pattern::matches(wanted, function.name))
-        };
         let mut text = String::new();
-        for function in all.iter().filter(is_selected) {
+        for function in all.iter().filter(|function| is_listed(&self.name, function.name)) {
             let note = if function.is_supported { "" } else { " (not supported)" };
             let _ = writeln!(text, "{}{note}", written(function));
         }
@@ -216,82 +176,19 @@ fn written(function: &Signature) -> String {
 impl Query {
     fn run(&self, options: &RunOptions, reporter: &mut Reporter) {
         let Some(program) = compiled(&self.expression, self.dialect, reporter) else { return };
-        let Some(documents) = self.documents(options, reporter) else { return };
-        let mut spool = Spool::new();
-        for (number, document) in documents.iter().enumerate() {
-            match self.evaluated(&program, document) {
-                Ok(value) => {
-                    let text = self.printed(&value, documents.len() > 1);
-                    if let Err(error) = spool.write_all(text.as_bytes()) {
-                        return reporter.unwritten(&error);
-                    }
-                }
-                Err(error) if documents.len() > 1 => {
-                    reporter.error(
-                        Exit::Evaluation,
-                        error.code(),
-                        format_args!("document {}: {error}", number + 1),
-                    );
-                }
-                Err(error) => reporter.coded(Exit::Evaluation, &error),
-            }
-        }
-        if let Err(error) = spool.print_all() {
-            reporter.unwritten(&error);
-        }
-    }
-
-    fn evaluated(&self, program: &Program, document: &Value) -> Result<Value, crate::cel::EvalError> {
+        let Some(documents) = self.input.documents(&options.input_limits, reporter) else { return };
         let env = self.dialect.env();
-        let mut activation = Activation::new(&env, &[]);
-        activation.set("object", Val::from_json(document, Numbers::Exact));
-        activation.set("oldObject", Val::Null);
-        let value = program.evaluate(&activation, &mut Meter::default())?;
-        to_json(&value)
-    }
-
-    /// The documents that the expression is evaluated on. Errors are reported; `None` if there are any.
-    fn documents(&self, options: &RunOptions, reporter: &mut Reporter) -> Option<Vec<Value>> {
-        if self.null_input {
-            return Some(vec![Value::Null]);
-        }
-        let documents = reporter.loaded(documents(&self.filename, &options.input_limits))?;
-        if documents.is_empty() {
-            reporter.error(
-                Exit::Input,
-                Code::NoDocument,
-                "the input has no document; -n evaluates without one",
-            );
-            return None;
-        }
-        Some(documents)
-    }
-
-    fn printed(&self, value: &Value, several: bool) -> String {
-        match value {
-            Value::String(text) if self.unquoted => format!("{text}\n"),
-            _ if self.output == Output::Yaml => {
-                let mut text = String::from(if several { "---\n" } else { "" });
-                yaml::print(value, &mut text);
-                if !text.ends_with('\n') {
-                    text.push('\n');
-                }
-                text
-            }
-            _ if self.compact => format!("{}\n", value.to_json()),
-            _ => format!("{}\n", value.to_pretty_json(2)),
-        }
+        self.output.print(&documents, reporter, |_, document| {
+            let mut activation = Activation::new(&env, &[]);
+            activation.set("object", Val::from_json(document, Numbers::Exact));
+            activation.set("oldObject", Val::Null);
+            to_json(&program.evaluate(&activation, &mut Meter::default())?)
+        });
     }
 }
 
-/// The faults of an expression, each with an excerpt.
 fn shown(expression: &str, error: &CompileError) -> String {
-    let source = Source::new("expression", expression);
-    let faults = error.issues().iter().map(|issue| {
-        let place = source.position(issue.offset.min(expression.len()));
-        format!("{}\n{}", issue.message, excerpt(&source, &place))
-    });
-    faults.collect::<Vec<_>>().join("\n")
+    faults(expression, error.issues().iter().map(|issue| (issue.message.clone(), issue.offset)))
 }
 
 #[cfg(test)]

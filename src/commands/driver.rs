@@ -87,7 +87,7 @@ impl<'a> Presentation<'a> {
         let consume = |evaluated: Evaluated, prepared: Prepared| {
             summary.add(&evaluated, reporter);
             if !self.format.shows_errors() {
-                summary.report_errors(&evaluated, reporter);
+                summary.failed.add(&evaluated, session.policy_places(), reporter);
             }
             session.missing_schemas.add(&evaluated);
             if let Some(edited) = &prepared.edited {
@@ -103,7 +103,7 @@ impl<'a> Presentation<'a> {
         let evaluated = evaluate_all(batches, &evaluator, prepare, consume, |error| errors.push(error));
         // The result comes first.
         reporter.hold();
-        summary.report_grouped_errors(reporter);
+        summary.failed.report(reporter);
         evaluated?;
         reporter.unread_files(&errors.into_iter().collect::<Vec<_>>());
         session.report_cluster_errors(world, reporter);

@@ -3,9 +3,10 @@
 use clap::Args;
 
 use crate::diagnostics::Code;
-use crate::policy::{ClassicPolicy, Edit, Patch, Policy, Rule};
+use crate::policy::{CelPolicy, CelVariant, ClassicPolicy, Edit, Patch, Policy, Rule};
 use crate::render::{ExplanationOptions, Explanations, RuleSource, RuleSources};
-use crate::value::Value;
+use crate::resources::Resources;
+use crate::value::{Text, Value};
 
 use super::arguments::RunArguments;
 use super::color::Color;
@@ -123,9 +124,48 @@ fn knows_rules(selection: &Selection, sources: &RuleSources, reporter: &mut Repo
 
 /// The rules as the policies have them.
 fn sources(session: &Session, selection: &Selection) -> RuleSources {
-    let policies = session.engine.policies().policies().iter().filter_map(Policy::as_classic);
-    let rules = policies.flat_map(|policy| policy.rules.iter().map(move |rule| (policy, rule)));
-    RuleSources::new(rules.map(|(policy, rule)| source(policy, rule, selection)).collect())
+    let mut all = Vec::new();
+    for policy in session.engine.policies().policies() {
+        match policy {
+            Policy::Classic(policy) => {
+                all.extend(policy.rules.iter().map(|rule| source(policy, rule, selection)));
+            }
+            Policy::Cel(policy) => {
+                all.extend(policy.variants.iter().map(|variant| cel_source(policy, variant, selection)));
+            }
+            #[cfg(test)]
+            Policy::FixedLabel(_) => {}
+        }
+    }
+    RuleSources::new(all)
+}
+
+fn cel_source(policy: &CelPolicy, variant: &CelVariant, selection: &Selection) -> RuleSource {
+    let name = policy.meta.full_name();
+    let is_generated = variant.name != policy.meta.name;
+    RuleSource {
+        shown: selection.has_rule(&name, &[&variant.name, &policy.meta.name]),
+        policy: name,
+        rule: variant.name.clone(),
+        is_policy: !is_generated,
+        generated_from: is_generated.then(|| policy.meta.name.clone()),
+        kinds: variant
+            .constraints
+            .resources()
+            .map(|resources| resources.iter().map(|name| kind_of(name)).collect()),
+        not_evaluated: None,
+        no_autogen: None,
+        preconditions: Value::Null,
+        targets: Value::Null,
+        overlay: Value::Null,
+        foreach: Value::Null,
+    }
+}
+
+/// The kind of a resource, or its own name if it is not built in.
+fn kind_of(resource: &str) -> Text {
+    let built_in = Resources::built_in().resolve(resource);
+    built_in.map_or_else(|| resource.into(), |built_in| built_in.kind.kind.clone())
 }
 
 fn source(policy: &ClassicPolicy, rule: &Rule, selection: &Selection) -> RuleSource {
@@ -140,6 +180,7 @@ fn source(policy: &ClassicPolicy, rule: &Rule, selection: &Selection) -> RuleSou
         shown: selection.has_rule(&name, &[&rule.name, rule.source_name()]),
         policy: name,
         rule: rule.name.clone(),
+        is_policy: false,
         generated_from: rule.generated_from.clone(),
         kinds,
         not_evaluated: rule.not_evaluated().map(|why| why.to_string()),

@@ -59,7 +59,7 @@ impl<'a> Edits<'a> {
             |evaluated: &mut Evaluated| Some(layout.edit(evaluated.document()?, evaluated.after.as_ref()?));
         let consume = |evaluated: Evaluated, edited: Option<Edited>| {
             summary.add(&evaluated, reporter);
-            summary.report_errors(&evaluated, reporter);
+            summary.failed.add(&evaluated, session.policy_places(), reporter);
             session.missing_schemas.add(&evaluated);
             if let Some(edited) = &edited {
                 summary.add_edit(&evaluated, edited);
@@ -83,7 +83,7 @@ impl<'a> Edits<'a> {
         let evaluator = session.evaluator(world);
         let evaluated =
             evaluate_all(chunks(documents), &evaluator, prepare, consume, |error| errors.push(error));
-        summary.report_grouped_errors(reporter);
+        summary.failed.report(reporter);
         if let Err(error) = evaluated {
             reporter.error(Exit::Input, Code::OutputFailed, &error);
         }

@@ -1,7 +1,7 @@
 //! The manifests that the options of a run name.
 
 use crate::diagnostics::Code;
-use crate::source::{InputDocument, Kustomize, Manifests, SourceError, Walk, kustomize};
+use crate::source::{Exclusions, InputDocument, Kustomize, Manifests, SourceError, Walk, kustomize};
 
 use super::options::RunOptions;
 use super::reporter::Reporter;
@@ -36,10 +36,18 @@ pub(super) fn manifests(
 ) -> Option<Manifests> {
     let limits = options.input_limits;
     let mut manifests = Manifests::new(limits);
+    match Exclusions::new(&options.exclude) {
+        Ok(exclusions) => manifests.exclude(exclusions),
+        Err(error) => {
+            reporter.source_error(&error);
+            return None;
+        }
+    }
     let walk = if options.recursive { Walk::Deep } else { Walk::Flat };
     let mut errors: Vec<SourceError> =
         options.manifests.iter().filter_map(|path| manifests.add(path, walk).err()).collect();
-    let programs = Kustomize { kubectl: std::env::var_os("KUBECTL_PATH") };
+    let build_options = options.kustomize_options.split_whitespace().map(str::to_owned).collect();
+    let programs = Kustomize { kubectl: std::env::var_os("KUBECTL_PATH"), options: build_options };
     for folder in &options.kustomizations {
         match kustomize(folder, &programs, &limits) {
             Ok(text) => manifests.add_text(text),

@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use crate::admission::{Admission, View};
+use crate::admission::{Admission, KindSchemas, View};
 use crate::diagnostics::{Code, Coded};
 use crate::engine::{self, DottedName, InputNames, Settings};
 use crate::policy::{Operation, PolicyChoice};
 use crate::semantics::Dialect;
-use crate::source::CustomKind;
 use crate::source::cluster::{Connection, Subject};
 use crate::value::Value;
 use crate::yaml::Limits;
@@ -29,8 +28,12 @@ pub(super) struct RunOptions {
     pub(super) manifests: Vec<PathBuf>,
     /// Whether the directories below those in `manifests` are read, too.
     pub(super) recursive: bool,
+    /// Globs of files and directories that are left out.
+    pub(super) exclude: Vec<String>,
     /// A directory with a kustomization, built to get the objects.
     pub(super) kustomizations: Vec<PathBuf>,
+    /// Options of these builds, separated by blanks.
+    pub(super) kustomize_options: String,
     /// Objects that only rules with targets may change.
     pub(super) targets: Vec<PathBuf>,
     /// The namespace of live objects, and of manifests that name none.
@@ -112,7 +115,7 @@ pub(super) struct ClusterOptions {
 /// Options that contradict each other.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OptionsError {
-    #[error("{0} is not a kind of objects but a path: read manifests with -f {0}")]
+    #[error("{0} is not a kind of objects but a path: read manifests with -f {0}, policies with -p {0}")]
     Path(String),
     #[error(
         "no objects: pass manifests with -f or -k, or select live objects with TYPE [NAME], or with -A, -n, -l or --field-selector for all kinds that the policies can match"
@@ -145,8 +148,8 @@ impl Coded for OptionsError {
 
 impl RunOptions {
     /// The admission of the view, with the schemas of custom resources; `None` where objects are seen as written.
-    pub(super) fn admission(&self, kinds: &[CustomKind]) -> Option<Admission> {
-        let admission = self.view.admission(kinds.iter().map(|kind| &kind.definition))?;
+    pub(super) fn admission(&self, schemas: &KindSchemas) -> Option<Admission> {
+        let admission = self.view.admission(schemas)?;
         Some(admission.with_service_account_token(self.service_account_token))
     }
 

@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::render::{and_more, listed};
+use crate::render::{and_more, first_names};
 use crate::report::{ObjectReport, OrderDependence};
 use crate::value::Text;
+
+/// How many policies or fields are named unless the run is verbose; the rest is counted.
+const NAMED: usize = 10;
 
 /// What depends on the order of policies in a run, by the policies.
 #[derive(Debug, Default)]
@@ -40,23 +43,24 @@ impl OrderNotes {
     }
 
     /// One for each set of policies.
-    pub(super) fn texts(&self) -> impl Iterator<Item = String> {
-        self.by_policies.iter().map(|(policies, note)| note.text(policies))
+    pub(super) fn texts(&self, verbose: bool) -> impl Iterator<Item = String> {
+        self.by_policies.iter().map(move |(policies, note)| note.text(policies, verbose))
     }
 }
 
 impl OrderNote {
-    fn text(&self, policies: &[Text]) -> String {
+    fn text(&self, policies: &[Text], verbose: bool) -> String {
+        let limit = if verbose { usize::MAX } else { NAMED };
         let Self { object, others, fields, failing } = self;
         let objects = and_more(object, *others);
         let names = match policies.split_last() {
-            Some((last, first)) if first.len() < 10 => format!("{} and {last}", first.join(", ")),
-            _ => listed(policies.iter().map(ToString::to_string)),
+            Some((last, first)) if first.len() < limit => format!("{} and {last}", first.join(", ")),
+            _ => first_names(limit, policies.iter().map(ToString::to_string)),
         };
         let order = if policies.len() == 2 { "the other order" } else { "another order" };
         let failing: Vec<&str> = failing.iter().map(|name| &**name).collect();
         let failing = (!failing.is_empty()).then(|| format!("{} fails in one of them", failing.join(", ")));
-        let fields = (!fields.is_empty()).then(|| listed(fields.iter().cloned()));
+        let fields = (!fields.is_empty()).then(|| first_names(limit, fields.iter().cloned()));
         let places: Vec<String> = fields.into_iter().chain(failing).collect();
         if places.is_empty() {
             return format!(

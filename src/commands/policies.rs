@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use crate::diagnostics::Code;
-use crate::policy::{KindSelector, PolicyChoice, Rule};
+use crate::policy::{KindSelector, Policy, PolicyChoice, ResourceRule, Rule};
+use crate::resources::Resources;
 use crate::source::cluster::{Cluster, load_cluster_policies};
 use crate::source::{ExceptionLoader, LoadedPolicies, PolicyLoader, SourceError};
+use crate::value::Text;
 
 use super::exit::Exit;
 use super::options::RunOptions;
@@ -68,6 +70,30 @@ fn all_matched(unmatched: &PolicyChoice, reporter: &mut Reporter) -> bool {
         );
     }
     unmatched.is_everything()
+}
+
+/// The kinds that CEL policies can match, for each policy: those of their resources that are known.
+pub(super) fn resource_selectors<'p>(
+    policies: impl Iterator<Item = &'p Policy>,
+    known: &Resources,
+) -> Vec<Vec<KindSelector>> {
+    let of_rule = |rule: &ResourceRule| -> Vec<KindSelector> {
+        let fits = |list: &[Text], value: &str| list.iter().any(|one| **one == *"*" || **one == *value);
+        let matching = known.iter().filter(|resource| {
+            fits(&rule.groups, &resource.kind.group)
+                && fits(&rule.versions, &resource.kind.version)
+                && rule.selects_resource(&resource.plural, "")
+        });
+        matching.map(|resource| KindSelector::parse(&resource.kind.to_string())).collect()
+    };
+    let of_policy = |policy: &'p Policy| match policy {
+        Policy::Cel(policy) => {
+            let rules = policy.variants.iter().flat_map(|variant| &variant.constraints.rules);
+            Some(rules.flat_map(of_rule).collect())
+        }
+        _ => None,
+    };
+    policies.filter_map(of_policy).collect()
 }
 
 /// The kinds that rules can match.

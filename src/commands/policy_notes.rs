@@ -18,6 +18,7 @@ use super::reporter::{Note, NoteKind, Reporter};
 const NAMED_POLICIES: usize = 3;
 
 const EXCEPTION: &str = "PolicyException";
+const UNBOUND_HINT: &str = ": a cluster ignores it until it is bound; here it applies without restrictions";
 const EXCEPTION_HINT: &str = " here: pass those of kyverno.io with `--exceptions`";
 
 /// What notes on policies depend on.
@@ -42,7 +43,7 @@ pub(super) fn policy_notes(
     } else {
         grouped_unsupported(unsupported)
     };
-    let mut notes = warnings(loaded, settings.missing_user, is_verbose);
+    let mut notes = warnings(&loaded.warnings, settings.missing_user, is_verbose);
     if settings.skips_unsupported {
         notes.extend(texts.into_iter().map(|(code, text)| Note::omission(code, text)));
     } else {
@@ -53,9 +54,13 @@ pub(super) fn policy_notes(
 }
 
 /// All warnings, or one for each group of one cause.
-fn warnings(loaded: &LoadedPolicies, missing_user: Option<&str>, is_verbose: bool) -> Vec<Note> {
+pub(super) fn warnings(
+    warnings: &[PolicyWarning],
+    missing_user: Option<&str>,
+    is_verbose: bool,
+) -> Vec<Note> {
     let mut groups: IndexMap<&WarningCause, Vec<&PolicyWarning>> = IndexMap::new();
-    for warning in &loaded.warnings {
+    for warning in warnings {
         if missing_user.is_some() || !warning.cause.depends_on_user() {
             groups.entry(&warning.cause).or_default().push(warning);
         }
@@ -90,9 +95,6 @@ fn grouped_unsupported(unsupported: Vec<Unsupported>) -> Vec<(Code, String)> {
         let number = group.len();
         let names = named(group.iter().map(|one| (&*one.name, &*one.origin)));
         let text = match cause {
-            UnsupportedCause::Kind(kind) => {
-                format!("{number} {} are not evaluated by this version: {names}", plural(&kind))
-            }
             UnsupportedCause::Part(why) => format!("not evaluated in {number} policies: {why}: {names}"),
             UnsupportedCause::Refused(message) => format!("{message}: {names}"),
         };
@@ -104,27 +106,31 @@ fn grouped_unsupported(unsupported: Vec<Unsupported>) -> Vec<(Code, String)> {
 /// A note for each cause.
 fn grouped_notes(loaded: &LoadedPolicies) -> Vec<Note> {
     let mut notes: Vec<Note> = ignored(loaded).into_iter().collect();
-    let (mut exceptions, mut repeated, mut replaced) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut exceptions, mut repeated, mut replaced, mut unbound) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for note in &loaded.notes {
         match note {
             PolicyNote::Other { origin, kind, name } if &**kind == EXCEPTION => {
                 exceptions.push((note, format!("{name} ({origin})")));
             }
+            PolicyNote::NotBound { origin, name } => unbound.push((note, format!("{name} ({origin})"))),
+            PolicyNote::BindingMisses { .. } => notes.push(text(note)),
             PolicyNote::Twice { origin, first, name } => {
                 repeated.push((note, format!("{name} ({first}, {origin})")));
             }
             PolicyNote::Replaced { by, name } => replaced.push((note, format!("{name} ({by})"))),
-            PolicyNote::NoPolicies { .. } => notes.extend(text(note)),
-            PolicyNote::Planned { .. } | PolicyNote::Other { .. } => {}
+            PolicyNote::NoPolicies { .. } => notes.push(text(note)),
+            PolicyNote::Other { .. } => {}
         }
     }
     for (group, words) in [
         (exceptions, format!("PolicyExceptions are not evaluated{EXCEPTION_HINT}")),
         (repeated, "policies are defined more than once, each definition is evaluated".to_owned()),
         (replaced, "policies of the cluster are replaced by others of their names".to_owned()),
+        (unbound, format!("MutatingAdmissionPolicies have no binding{UNBOUND_HINT}")),
     ] {
         let Some((note, _)) = group.first() else { continue };
-        let Some(single) = text(note) else { continue };
+        let single = text(note);
         let number = group.len();
         let names = group.into_iter().map(|(_, name)| name);
         let grouped = format!("{number} {words}: {}", first_names(NAMED_POLICIES, names));
@@ -173,7 +179,7 @@ fn ignored(loaded: &LoadedPolicies) -> Option<Note> {
 
 /// A note for each policy, rule and document.
 fn verbose_notes(loaded: &LoadedPolicies) -> Vec<Note> {
-    let mut notes: Vec<_> = loaded.notes.iter().filter_map(text).collect();
+    let mut notes: Vec<_> = loaded.notes.iter().map(text).collect();
     for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
         let skipped = policy.meta().not_evaluated.iter();
         let skipped = skipped.filter(|skipped| !skipped.why.changes_the_result());
@@ -201,10 +207,9 @@ fn policy_note(code: Code, text: String) -> Note {
     Note::new(kind, code, text)
 }
 
-/// The text about a document that is not evaluated, or unusual; `None` for an unsupported kind.
-fn text(note: &PolicyNote) -> Option<Note> {
-    Some(match note {
-        PolicyNote::Planned { .. } => return None,
+/// The text about a document that is not evaluated, or unusual.
+fn text(note: &PolicyNote) -> Note {
+    match note {
         PolicyNote::Other { origin, kind, name } => {
             let text = format!("{origin}: {kind} {name} is not evaluated");
             if &**kind == EXCEPTION {
@@ -220,11 +225,20 @@ fn text(note: &PolicyNote) -> Option<Note> {
         PolicyNote::Replaced { by, name } => {
             Note::other(Code::ReplacedPolicy, format!("{by} replaces the policy {name} of the cluster"))
         }
+        PolicyNote::NotBound { origin, name } => Note::omission(
+            Code::NotBound,
+            format!("{origin}: MutatingAdmissionPolicy {name} has no binding{UNBOUND_HINT}"),
+        ),
+        PolicyNote::BindingMisses { origin, name, policy, meant } => {
+            let meant = meant.as_ref().map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
+            let text = format!("{origin}: binding {name}: there is no policy `{policy}`{meant}");
+            Note::warning(Code::BindingMisses, text)
+        }
         PolicyNote::Twice { origin, first, name } => Note::other(
             Code::DefinedTwice,
             format!("{origin}: policy {name} is also defined in {first}; both are evaluated"),
         ),
-    })
+    }
 }
 
 /// The first policies with their origins, and the number of the others.

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
 use crate::diagnostics::{Code, Coded};
-use crate::render::{Origin, divergence_text, printable, printable_line, without_excerpts};
+use crate::render::{Origin, divergence_text, first_names, listed, printable, printable_line};
 use crate::report::{Diagnostic, MissingData, Severity};
 use crate::semantics::{Divergence, DivergenceSet, Semantics};
 use crate::source::SourceError;
@@ -168,20 +168,21 @@ impl Reporter {
 
     /// Prints an error with the exit code that it leads to.
     pub(super) fn error(&mut self, exit: Exit, label: impl Into<Label>, message: impl Display) {
-        let (label, message) = (label.into(), message.to_string());
+        let label = label.into();
         self.keep(Severity::Error, label, &message);
         self.error_lines(exit, &format!("error[{label}]: {message}\n"));
     }
 
     /// Keeps a diagnostic for the result.
-    fn keep(&mut self, severity: Severity, label: Label, message: &str) {
+    fn keep(&mut self, severity: Severity, label: Label, message: &impl Display) {
         // A recording is about the run: a replay has the same result.
         if label == Label::Code(Code::ClusterNote) {
             return;
         }
         let is_error = |one: &&Diagnostic| (one.severity == Severity::Error) == (severity == Severity::Error);
         if self.diagnostics.iter().filter(is_error).count() < KEPT_DIAGNOSTICS {
-            let message = printable(&without_excerpts(message));
+            // The alternate form is without lines of input files, which may be of a Secret.
+            let message = printable(&format!("{message:#}"));
             self.diagnostics.push(Diagnostic { severity, code: label.to_string(), message });
         }
     }
@@ -332,7 +333,7 @@ impl Reporter {
         match self.verbosity.strict.filter(|_| note.kind != NoteKind::Other) {
             Some(option) => self.error(Exit::Evaluation, note.label, format_args!("{note} ({option})")),
             None => {
-                self.keep(note.kind.severity(), note.label, &note.to_string());
+                self.keep(note.kind.severity(), note.label, &note);
                 if self.verbosity.quiet {
                     return;
                 }
@@ -355,6 +356,11 @@ impl Reporter {
     /// Whether each diagnostic is printed, not one for each group.
     pub(super) const fn is_verbose(&self) -> bool {
         self.verbosity.verbose
+    }
+
+    /// The first names of a list and the number of the others; all names if the run is verbose.
+    pub(super) fn listed(&self, names: impl ExactSizeIterator<Item = String>) -> String {
+        if self.is_verbose() { first_names(usize::MAX, names) } else { listed(names) }
     }
 
     /// Whether omissions are errors.

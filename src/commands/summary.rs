@@ -2,23 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::mem;
 
 use crate::diagnostics::Code;
 use crate::render::{
     RuleError, counted, dry_run_line, dry_runs_line, impact_line, listed, missing_targets, refused_inputs,
-    rule_errors, shown_message, summary_table,
+    shown_message, summary_table,
 };
 use crate::report::{ObjectReport, Outcome, RunningKyverno, ServerDryRun, Totals};
-use crate::semantics::{DivergenceSet, Semantics};
+use crate::semantics::Semantics;
 use crate::source::Place;
 use crate::source::cluster::{InstalledKyverno, MissingSchema};
 use crate::value::{Change, Text};
 use crate::yaml::{Edited, Fallback};
 
+use super::divergence_notes::DivergenceNotes;
 use super::evaluate::{Evaluated, Evaluation, NotIdempotent};
 use super::exit::Exit;
-use super::grouped::{FirstObject, GroupedMessages};
+use super::failed_rules::{FailedRules, first_object};
+use super::grouped::GroupedMessages;
 use super::missing_schemas::MissingSchemas;
 use super::order_notes::OrderNotes;
 use super::reporter::{Note, NoteSubject, Reporter};
@@ -40,7 +41,7 @@ const MEASURED_VERSIONS: &str = "1.19.";
 #[derive(Debug, Default)]
 pub(super) struct RunSummary {
     pub(super) tally: Totals,
-    divergences: DivergenceSet,
+    divergences: DivergenceNotes,
     /// The rules whose changes were kept.
     patched: BTreeSet<(Text, Text)>,
     /// How many documents have no `apiVersion` or `kind`, and the names of their inputs.
@@ -57,8 +58,8 @@ pub(super) struct RunSummary {
     object_notes: Vec<Note>,
     /// The same in groups, unless the run is verbose.
     second_runs: GroupedMessages,
-    /// Errors of rules in groups, unless the run is verbose.
-    errors: GroupedMessages,
+    /// The rules that failed.
+    pub(super) failed: FailedRules,
     order_notes: OrderNotes,
     view_notes: ViewNotes,
     /// Namespaces whose labels a rule needed and no input has.
@@ -130,28 +131,6 @@ impl RunSummary {
         Self { tally: Totals { without_flags: true, ..Totals::default() }, ..Self::default() }
     }
 
-    /// Reports the errors of rules on the objects of a document: each at once if the run is verbose, else in groups at
-    /// its end.
-    pub(super) fn report_errors(&mut self, evaluated: &Evaluated, reporter: &mut Reporter) {
-        for object in evaluated.objects.iter().filter(|object| object.report.has_error()) {
-            for error in rule_errors(&object.report) {
-                if reporter.is_verbose() {
-                    let FirstObject { name, origin } = first_object(evaluated, object);
-                    reporter.error(Exit::Evaluation, error.code, error.on(&name, &origin));
-                } else {
-                    self.errors.add(error, || first_object(evaluated, object));
-                }
-            }
-        }
-    }
-
-    /// Reports the errors of rules that were collected.
-    pub(super) fn report_grouped_errors(&mut self, reporter: &mut Reporter) {
-        for (code, text) in mem::take(&mut self.errors).texts() {
-            reporter.error(Exit::Evaluation, code, text);
-        }
-    }
-
     /// Counts the objects of a document, and reports failed rules in the exit code.
     pub(super) fn add(&mut self, evaluated: &Evaluated, reporter: &mut Reporter) {
         self.count_objects(evaluated, reporter.is_verbose());
@@ -187,7 +166,7 @@ impl RunSummary {
     fn add_object(&mut self, object: &Evaluation) {
         let report = &object.report;
         self.tally.add(report, object.is_update);
-        self.divergences.extend(report.divergences());
+        self.divergences.add(report);
         self.unlabelled.extend(report.unknown.namespace.clone());
         self.lacks_user |= report.unknown.user;
         self.priority_classes.extend(report.unknown.priority_class.clone());
@@ -212,7 +191,7 @@ impl RunSummary {
                 Outcome::Triggered { .. } => {
                     self.triggered.insert(name());
                     let missing = missing_targets(report, rule).into_iter();
-                    let named = missing.map(|target| format!("{target} ({}/{})", policy.policy, rule.rule));
+                    let named = missing.map(|target| format!("{target} ({})", rule.title(&policy.policy)));
                     self.missing_targets.extend(named);
                 }
                 _ => {}
@@ -228,9 +207,21 @@ impl RunSummary {
             let message = shown_message(report, &second_run(rule, report));
             if !verbose {
                 let (policy, rule) = (policy.clone(), name.clone());
-                let note =
-                    RuleError { code: Code::SecondRun, policy, rule, message, trigger: None, hint: None };
-                self.second_runs.add(note, || first_object(evaluated, object));
+                let code = Code::SecondRun;
+                let rules = report.rules().find(|(of, found)| of.policy == policy && found.rule == rule);
+                let title = rules.map(|(_, found)| found.title(&policy)).unwrap_or_default();
+                let note = RuleError {
+                    code,
+                    title,
+                    policy,
+                    rule,
+                    message,
+                    trigger: None,
+                    hint: None,
+                    original: None,
+                    place: None,
+                };
+                self.second_runs.add(note, |_| first_object(evaluated, object));
                 continue;
             }
             let subject = NoteSubject {
@@ -287,7 +278,7 @@ impl RunSummary {
             self.report_unmatched_rules(context, reporter);
         }
         if closing.divergences {
-            reporter.divergences(self.divergences, context.engine.settings().semantics);
+            self.divergences.report(context.engine.settings().semantics, reporter);
         }
         if let Some(kyverno) = &self.tally.kyverno {
             reporter.note(Code::RunningKyverno, &kyverno.message);
@@ -330,14 +321,14 @@ impl RunSummary {
         for (code, text) in self.view_notes.texts() {
             reporter.note(code, text);
         }
-        for text in self.order_notes.texts() {
+        for text in self.order_notes.texts(reporter.is_verbose()) {
             reporter.omission(Code::OrderMatters, text);
         }
         self.report_documents(reporter);
         self.report_unknown(context, reporter);
         self.report_excluded(context, reporter);
         if !self.missing_targets.is_empty() {
-            let targets = listed(self.missing_targets.iter().cloned());
+            let targets = reporter.listed(self.missing_targets.iter().cloned());
             let remedy =
                 names.targets.map_or_else(String::new, |name| format!("; pass further objects with {name}"));
             reporter.omission(
@@ -383,7 +374,7 @@ impl RunSummary {
         }
         if self.without_kind > 0 {
             let documents = counted(self.without_kind, "document");
-            let names = listed(self.without_kind_in.iter().cloned());
+            let names = reporter.listed(self.without_kind_in.iter().cloned());
             reporter.omission(
                 Code::PassedThrough,
                 format_args!("{documents} without apiVersion or kind left unchanged: {names}"),
@@ -391,7 +382,7 @@ impl RunSummary {
         }
         for (reason, places) in &self.printed {
             let documents = counted(places.len(), "document");
-            let names = listed(places.iter().cloned());
+            let names = reporter.listed(places.iter().cloned());
             reporter.note(
                 Code::Reformatted,
                 format_args!(
@@ -400,7 +391,7 @@ impl RunSummary {
             );
         }
         if !self.expanded.is_empty() {
-            let names = listed(self.expanded.iter().cloned());
+            let names = reporter.listed(self.expanded.iter().cloned());
             reporter.note(
                 Code::Reformatted,
                 format_args!("aliases were written out where only one user of an anchor changes: {names}"),
@@ -413,7 +404,7 @@ impl RunSummary {
         let is_absent = |name: &&Text| context.absent_namespaces.contains(name);
         let unlabelled: Vec<&Text> = self.unlabelled.iter().filter(|name| !is_absent(name)).collect();
         if !unlabelled.is_empty() {
-            let names = listed(unlabelled.iter().map(ToString::to_string));
+            let names = reporter.listed(unlabelled.iter().map(ToString::to_string));
             let remedy = if context.has_unasked_cluster {
                 "`--live` reads them from the cluster".to_owned()
             } else {
@@ -425,7 +416,7 @@ impl RunSummary {
             ));
         }
         if !self.priority_classes.is_empty() {
-            let names = listed(self.priority_classes.iter().map(ToString::to_string));
+            let names = reporter.listed(self.priority_classes.iter().map(ToString::to_string));
             reporter.omission(Code::NoPriority, format_args!(
                 "rules read or set the priority of Pods, and that of their PriorityClass is not known: {names}"
             ));
@@ -441,11 +432,11 @@ impl RunSummary {
         if !self.exempted.is_empty() {
             let names = self.exempted.iter();
             let names = names.map(|(name, objects)| format!("{name} for {}", counted(*objects, "object")));
-            reporter.note(Code::Exceptions, format_args!("exceptions applied: {}", listed(names)));
+            reporter.note(Code::Exceptions, format_args!("exceptions applied: {}", reporter.listed(names)));
         }
         if !self.excluded.is_empty() {
             let objects = counted(self.excluded.values().sum(), "object");
-            let filters = listed(self.excluded.keys().map(ToString::to_string));
+            let filters = reporter.listed(self.excluded.keys().map(ToString::to_string));
             let instead = match context.engine.settings().semantics {
                 Semantics::Documented => {
                     "the cluster would leave them as they are, as --semantics kyverno shows"
@@ -472,12 +463,13 @@ impl RunSummary {
     }
 
     fn installed(&self, session: &Session) -> Option<RunningKyverno> {
-        if self.divergences.is_empty() {
+        let divergences = self.divergences.all();
+        if divergences.is_empty() {
             return None;
         }
         let found = session.cluster.as_deref().and_then(InstalledKyverno::find)?;
         let InstalledKyverno { version, namespace } = found;
-        let names: Vec<String> = self.divergences.iter().map(|difference| difference.to_string()).collect();
+        let names: Vec<String> = divergences.iter().map(|difference| difference.to_string()).collect();
         let instead = match session.engine.settings().semantics {
             Semantics::Documented => "behaves as --semantics kyverno shows",
             Semantics::Kyverno => "behaves as this run shows",
@@ -488,7 +480,7 @@ impl RunSummary {
             "Kyverno {version} runs in the namespace {namespace} of this cluster: for {} it {instead}{other}",
             names.join(", ")
         );
-        Some(RunningKyverno { version, namespace, divergences: self.divergences, message })
+        Some(RunningKyverno { version, namespace, divergences, message })
     }
 
     /// Prints the summary of a run that came to its end.
@@ -544,21 +536,19 @@ impl RunSummary {
                 .collect();
             let own = rules.iter().filter(|rule| !rule.is_generated && rule.not_evaluated.is_none());
             let unmatched_rules = own.filter(|rule| !selected.contains(rule.name));
-            unmatched.extend(unmatched_rules.map(|rule| format!("{name}/{}", rule.name)));
+            unmatched.extend(unmatched_rules.map(|rule| match rule.pointer {
+                Some(_) => format!("{name}/{}", rule.name),
+                None => name.to_string(),
+            }));
         }
         if !unmatched.is_empty() {
             let number = counted(unmatched.len(), "rule");
             reporter.note(
                 Code::RuleWithoutObjects,
-                format_args!("{number} selected no object: {}", listed(unmatched.into_iter())),
+                format_args!("{number} selected no object: {}", reporter.listed(unmatched.into_iter())),
             );
         }
     }
-}
-
-fn first_object(evaluated: &Evaluated, object: &Evaluation) -> FirstObject {
-    let name = object.report.object.as_ref().map_or_else(String::new, ToString::to_string);
-    FirstObject { name, origin: evaluated.origin(object).to_string() }
 }
 
 fn second_run(found: &NotIdempotent, report: &ObjectReport) -> String {

@@ -7,23 +7,33 @@ use crate::value::{Pointer, Text, Value};
 /// How many elements of a list are named.
 const NAMED_ELEMENTS: usize = 3;
 
-/// A line for each list of the object in which no element meets the conditions of the rule's overlay. Conditions that are
-/// not texts, or have variables, count as met.
-pub(super) fn unfit_lists(source: &RuleSource, object: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    visit(&source.overlay, object, &mut Pointer::default(), &mut found);
+/// A line for each list of the object in which no element meets the conditions of the rule's overlay, and for each such
+/// list that an unchanged object does not have. Conditions that are not texts, or have variables, count as met.
+pub(super) fn unfit_lists(source: &RuleSource, object: &Value, is_changed: bool) -> Vec<String> {
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    visit(&source.overlay, object, &mut Pointer::default(), &mut found, &mut missing);
+    if !is_changed {
+        found.append(&mut missing);
+    }
     found
 }
 
-fn visit(overlay: &Value, object: &Value, at: &mut Pointer, found: &mut Vec<String>) {
+fn visit(
+    overlay: &Value,
+    object: &Value,
+    at: &mut Pointer,
+    found: &mut Vec<String>,
+    missing: &mut Vec<String>,
+) {
     match (overlay, object) {
         (Value::Object(members), Value::Object(_)) => {
             for (key, expected) in members.iter() {
-                if let Some(has) = object.get(key) {
-                    at.push_key(key.clone());
-                    visit(expected, has, at, found);
-                    at.pop();
+                at.push_key(key.clone());
+                match object.get(key) {
+                    Some(has) if !has.is_null() => visit(expected, has, at, found, missing),
+                    _ => missing.extend(missing_list(at, expected)),
                 }
+                at.pop();
             }
         }
         (Value::Array(expected), Value::Array(items)) => {
@@ -39,7 +49,7 @@ fn visit(overlay: &Value, object: &Value, at: &mut Pointer, found: &mut Vec<Stri
                 }
                 for (index, item) in fitting {
                     at.push_index(index);
-                    visit(element, item, at, found);
+                    visit(element, item, at, found, missing);
                     at.pop();
                 }
             }
@@ -72,6 +82,21 @@ fn conditions(element: &Value) -> Vec<Condition<'_>> {
         Some(Condition { name, expected, pattern: LeafPattern::text(&**expected) })
     });
     conditions.collect()
+}
+
+/// A line for a list that the object does not have, if all elements of the overlay have conditions.
+fn missing_list(at: &Pointer, expected: &Value) -> Option<String> {
+    let elements = expected.as_array().filter(|elements| !elements.is_empty())?;
+    let tests = |element: &Value| -> Option<String> {
+        let (key, value) = element.as_object()?.iter().find(|(key, _)| is_test(key))?;
+        Some(format!("`{key}: {}`", value.to_json()))
+    };
+    let tests: Option<Vec<String>> = elements.iter().map(tests).collect();
+    Some(format!("the object has no {at}, so no element meets {}", tests?.join(" or ")))
+}
+
+fn is_test(key: &str) -> bool {
+    (key.starts_with("<(") || key.starts_with('(')) && key.ends_with(')')
 }
 
 fn unfit(at: &Pointer, conditions: &[Condition<'_>], items: &[Value]) -> String {
@@ -107,7 +132,16 @@ mod tests {
         for (overlay, expected) in [
             (r#"{"spec":{"containers":[{"(image)":"a:*","x":1}]}}"#, ""),
             (r#"{"spec":{"containers":[{"(image)":"{{ x }}","x":1}]}}"#, ""),
-            (r#"{"spec":{"containers":[{"name":"c","x":1}],"volumes":[{"(name)":"v"}]}}"#, ""),
+            (r#"{"spec":{"containers":[{"name":"c","x":1}],"volumes":[{"name":"v"}]}}"#, ""),
+            (
+                r#"{"spec":{"containers":[{"name":"c","x":1}],"volumes":[{"(name)":"v"}]}}"#,
+                r#"the object has no spec.volumes, so no element meets `(name): "v"`"#,
+            ),
+            (
+                r#"{"spec":{"volumes":[{"(x)":true,"y":1},{"<(x)":false}]}}"#,
+                "the object has no spec.volumes, so no element meets `(x): true` or `<(x): false`",
+            ),
+            (r#"{"spec":{"volumes":[{"(name)":"v"},{"name":"w"}]}}"#, ""),
             (
                 r#"{"spec":{"containers":[{"(image)":"c:*","(tty)":"?*","x":1}]}}"#,
                 "spec.containers: expected image `c:*` and tty `?*`; found image `a:1` and no tty, image `b:1` and no tty",
@@ -117,8 +151,10 @@ mod tests {
                 "spec.containers[0].ports: expected port `8080`; found port `80`",
             ),
         ] {
-            let mut found = Vec::new();
-            visit(&Value::from_json(overlay).unwrap(), &object, &mut Pointer::default(), &mut found);
+            let (mut found, mut missing) = (Vec::new(), Vec::new());
+            let parsed = Value::from_json(overlay).unwrap();
+            visit(&parsed, &object, &mut Pointer::default(), &mut found, &mut missing);
+            found.append(&mut missing);
             assert_eq!(found.join("\n"), expected, "{overlay}");
         }
     }

@@ -13,10 +13,10 @@ const NAMED_FILES: usize = 5;
 
 /// A message for each cause, with the first file and the names of others.
 pub(super) fn grouped<'e>(errors: impl IntoIterator<Item = &'e SourceError>) -> Vec<UnreadGroup<'e>> {
-    let mut causes: IndexMap<String, UnreadGroup<'e>> = IndexMap::new();
+    let mut causes: IndexMap<_, UnreadGroup<'e>> = IndexMap::new();
     for error in errors {
         let file = error.file();
-        let group = causes.entry(cause(error, file.as_deref())).or_insert_with(|| UnreadGroup::new(error));
+        let group = causes.entry(error.cause()).or_insert_with(|| UnreadGroup::new(error));
         group.files.extend(file);
     }
     let mut groups: Vec<_> = causes.into_values().collect();
@@ -57,14 +57,6 @@ impl<'e> UnreadGroup<'e> {
         });
         same.into_iter().chain(others).collect()
     }
-}
-
-/// The message without the file and the place in it.
-fn cause(error: &SourceError, file: Option<&str>) -> String {
-    let text = error.to_string();
-    let first = text.lines().next().unwrap_or_default();
-    let rest = file.and_then(|file| first.strip_prefix(file)).unwrap_or(first);
-    rest.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit()).trim_start().to_owned()
 }
 
 #[cfg(test)]

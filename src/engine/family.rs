@@ -6,6 +6,7 @@ use crate::policy::Policy;
 use crate::report::PolicyReport;
 use crate::value::Value;
 
+use super::cel;
 use super::classic;
 use super::evaluation::{Evaluation, PolicyRun};
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub(super) fn run(
 ) -> PolicyRun {
     match policy {
         Policy::Classic(policy) => classic::run(evaluation, policy, parts, number, object),
+        Policy::Cel(policy) => cel::run(evaluation, policy, parts, object),
         #[cfg(test)]
         Policy::FixedLabel(policy) => fixed_label::run(evaluation, policy, object).unwrap_or_default(),
     }
@@ -40,6 +42,7 @@ pub(super) fn run_targets(
 ) -> Option<PolicyReport> {
     match policy {
         Policy::Classic(policy) => classic::run_targets(evaluation, policy, parts, targets),
+        Policy::Cel(policy) => cel::run_targets(evaluation, policy, parts, targets),
         #[cfg(test)]
         Policy::FixedLabel(_) => None,
     }
@@ -56,6 +59,7 @@ pub(super) fn is_silent(
 ) -> bool {
     match policy {
         Policy::Classic(policy) => classic::is_silent(evaluation, policy, parts, next, object),
+        Policy::Cel(policy) => cel::is_silent(evaluation, policy, parts, object),
         #[cfg(test)]
         Policy::FixedLabel(policy) => !policy.selects(&evaluation.candidate(object, None)),
     }

@@ -18,7 +18,14 @@ pub(super) fn lookup(
         _ => &[],
     };
     let found = look_up(taint, texts, |tainted| world.lookup(&Lookup { source, tainted: tainted.as_ref() }))?;
-    if matches!(source, LookupSource::Api(_) | LookupSource::Call { .. } | LookupSource::Global(_)) {
+    let is_response = matches!(
+        source,
+        LookupSource::Api(_)
+            | LookupSource::Call { .. }
+            | LookupSource::Http { .. }
+            | LookupSource::Global(_)
+    );
+    if is_response {
         taint.track_response(&found);
     }
     Ok(found)

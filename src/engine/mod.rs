@@ -6,6 +6,7 @@
 //! `order.rs` runs all policies on one object; `family.rs` dispatches to the family of a policy, such as `classic/`.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod cel;
 mod classic;
 mod evaluation;
 mod family;
@@ -13,6 +14,7 @@ mod family;
 mod fixed_label;
 #[cfg(test)]
 mod generated;
+mod global_entry;
 mod input_names;
 mod limits;
 mod lookups;
@@ -27,10 +29,11 @@ mod values;
 mod views;
 mod world;
 
-use crate::admission::Admission;
+use crate::admission::{Admission, KindSchemas};
 use crate::patch::Schemas;
 use crate::policy::{
-    Candidates, Operation, Policy, PolicyException, PolicyExceptions, PolicySet, RequestFilters, UserInfo,
+    Candidates, CelExceptions, Operation, Policy, PolicyException, PolicyExceptions, PolicySet,
+    RequestFilters, UserInfo,
 };
 use crate::report::ObjectReport;
 use crate::semantics::Semantics;
@@ -60,14 +63,18 @@ pub struct Settings {
     pub semantics: Semantics,
     /// What the API server does to manifests before policies see them; `None`: they see manifests as written.
     pub admission: Option<Admission>,
-    /// Merge keys of lists.
+    /// Merge keys of lists, for strategic merge patches.
     pub schemas: Schemas,
+    /// The schemas of kinds, for apply configurations.
+    pub kind_schemas: KindSchemas,
     /// Values of variables.
     pub values: Values,
     /// The user of the requests, if known.
     pub user: Option<UserInfo>,
     /// Policy exceptions.
     pub exceptions: PolicyExceptions,
+    /// Exceptions from CEL policies.
+    pub cel_exceptions: CelExceptions,
     /// The objects that Kyverno's configuration excludes from all policies.
     pub filters: RequestFilters,
     /// The operation of the requests. By default, and unless a value overrides it, an update of objects that are stored

@@ -1,7 +1,8 @@
 //! The order of policies: each sees the object as the earlier ones left it.
 
 use crate::admission::has_webhooks;
-use crate::report::{MissingInputs, ObjectReport, PolicyReport, ViewReport};
+use crate::policy::Policy;
+use crate::report::{MissingInputs, ObjectReport, Outcome, PolicyReport, RuleReport, ViewReport};
 use crate::secrets::Secrets;
 use crate::value::Value;
 
@@ -100,6 +101,7 @@ pub(super) fn run_all(evaluation: &Evaluation<'_>) -> (Vec<(usize, PolicyReport)
                 current = after;
             }
         }
+        reinvoke(evaluation, &mut reports, &mut current, &mut steps);
         return (reports, current, steps);
     }
     let mut walk = evaluation.policies.walk(&evaluation.candidate(&current, None));
@@ -116,7 +118,36 @@ pub(super) fn run_all(evaluation: &Evaluation<'_>) -> (Vec<(usize, PolicyReport)
         }
     }
     debug_assert!(are_silent(evaluation, (last, None), &current));
+    reinvoke(evaluation, &mut reports, &mut current, &mut steps);
     (reports, current, steps)
+}
+
+/// Runs the policies with `reinvocationPolicy: IfNeeded` of the API server once more if a policy changed the object, as
+/// the API server does after all webhooks.
+fn reinvoke(
+    evaluation: &Evaluation<'_>,
+    reports: &mut Vec<(usize, PolicyReport)>,
+    current: &mut Value,
+    steps: &mut Vec<Step>,
+) {
+    if steps.is_empty()
+        || !evaluation.engine.policies.policies().first().is_some_and(Policy::runs_in_api_server)
+    {
+        return;
+    }
+    for (number, policy, parts) in evaluation.policies.numbered().filter(|(_, policy, _)| policy.reinvokes())
+    {
+        let PolicyRun { report, after } = family::run(evaluation, policy, &parts, None, current);
+        let has_acted =
+            |rule: &RuleReport| matches!(rule.outcome, Outcome::Patched { .. } | Outcome::Error(_));
+        reports.extend(
+            report.filter(|report| report.rules.iter().any(has_acted)).map(|report| (number, report)),
+        );
+        if let Some(after) = after.filter(|after| !after.same_storage(current)) {
+            steps.push(Step { number, before: current.clone(), after: after.clone() });
+            *current = after;
+        }
+    }
 }
 
 /// Whether the policies between two, or after one, have nothing to report on an object. Debug builds check the index

@@ -152,11 +152,19 @@ impl<'a> Search<'a> {
             let is_read_by_exception = || exceptions.iter().any(|exception| reads(exception, changed));
             let is_read_by_exception = !exceptions.is_empty() && is_read_by_exception();
             for (number, (policy, parts)) in &self.policies {
-                if number != changing && (is_read_by_exception || touches(policy, parts, changed)) {
+                let is_other = number != changing && self.is_order_open(*number, *changing);
+                if is_other && (is_read_by_exception || touches(policy, parts, changed)) {
                     self.conflicts.insert((*number.min(changing), *number.max(changing)));
                 }
             }
         }
+    }
+
+    /// Whether a cluster may run two policies in either order. Those of the API server always come before webhooks.
+    fn is_order_open(&self, one: usize, other: usize) -> bool {
+        let policies = self.evaluation.engine.policies.policies();
+        let is_first = |number: usize| policies.get(number).map(Policy::runs_in_api_server);
+        is_first(one) == is_first(other)
     }
 
     /// Compares orders of policies in conflict with that of the run.

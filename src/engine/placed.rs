@@ -65,6 +65,13 @@ impl Placed {
         self.is_added
     }
 
+    /// A changed object with the defaults of the API server, in the admitted view.
+    pub(super) fn with_defaults(&self, changed: Value) -> Value {
+        let admitted =
+            self.admission.as_ref().and_then(|(admission, kind)| admission.view(&changed, kind).ok());
+        admitted.unwrap_or(changed)
+    }
+
     /// The evaluated object with the changes of policies alone.
     pub(super) fn take_back(&self, original: &Value, evaluated: Value) -> Value {
         if evaluated == self.object {

@@ -200,6 +200,33 @@ impl Targets {
         fitting.copied().map(TargetId).collect()
     }
 
+    /// The objects that fit by kind, current state and namespace, in order. Subresources never do.
+    pub(super) fn select(&self, fits: impl Fn(&GroupVersionKind, &Value, &str) -> bool) -> Vec<TargetId> {
+        let fits = |entry: &Entry| {
+            !entry.kind.kind.is_empty()
+                && entry.subresource.is_empty()
+                && fits(&entry.kind, &entry.current, &entry.placed.namespace)
+        };
+        let fitting = self.entries.iter().enumerate().filter(|(_, entry)| fits(entry));
+        fitting.map(|(index, _)| TargetId(index)).collect()
+    }
+
+    /// The first object with the same identity.
+    pub(super) fn known_number(
+        &self,
+        engine: &Engine,
+        object: &Value,
+        world: &dyn World,
+    ) -> Option<TargetId> {
+        self.number_of(engine, object, world).map(TargetId)
+    }
+
+    /// Adds an object that an expression found.
+    pub(super) fn add_found(&mut self, engine: &Engine, object: &Value, world: &dyn World) -> TargetId {
+        self.add(engine, object, world);
+        TargetId(self.entries.len() - 1)
+    }
+
     /// Whether the parent of a target with a subresource exists.
     pub(super) fn has_parent(&self, selector: &TargetSelector) -> bool {
         let mut parent = selector.clone();

@@ -35,6 +35,13 @@ pub enum LookupSource<'a> {
         /// The address, or the path at the API server.
         url: &'a str,
     },
+    /// The response to a request of an expression, with its status: an object with `statusCode` and `body`.
+    Http {
+        /// The method.
+        method: &'a str,
+        /// The address.
+        url: &'a str,
+    },
     /// The data of a global context entry by its name.
     Global(&'a str),
     /// The `spec` of a global context entry by its name.

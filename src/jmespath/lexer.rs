@@ -57,7 +57,46 @@ pub(super) enum Operator {
     GreaterOrEqual,
 }
 
-/// The names in error messages.
+impl Kind {
+    /// The token in an error message.
+    pub(super) const fn plain(&self) -> &'static str {
+        match self {
+            Self::Identifier(_) => "a name",
+            Self::Quoted(_) => "a name in quotes",
+            Self::Raw(_) => "a string",
+            Self::Literal(_) => "a JSON literal",
+            Self::Number(_) => "a number",
+            Self::Dot => "`.`",
+            Self::Star => "`*`",
+            Self::Flatten => "`[]`",
+            Self::Filter => "`[?`",
+            Self::LeftBracket => "`[`",
+            Self::RightBracket => "`]`",
+            Self::LeftBrace => "`{`",
+            Self::RightBrace => "`}`",
+            Self::LeftParen => "`(`",
+            Self::RightParen => "`)`",
+            Self::Comma => "`,`",
+            Self::Colon => "`:`",
+            Self::Pipe => "`|`",
+            Self::Or => "`||`",
+            Self::And => "`&&`",
+            Self::Not => "`!`",
+            Self::Ampersand => "`&`",
+            Self::Comparison(Operator::Equal) => "`==`",
+            Self::Comparison(Operator::NotEqual) => "`!=`",
+            Self::Comparison(Operator::Less) => "`<`",
+            Self::Comparison(Operator::LessOrEqual) => "`<=`",
+            Self::Comparison(Operator::Greater) => "`>`",
+            Self::Comparison(Operator::GreaterOrEqual) => "`>=`",
+            Self::Current => "`@`",
+            Self::Unknown => "`=`",
+            Self::End => "the end",
+        }
+    }
+}
+
+/// The names in Kyverno's messages.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -178,7 +217,13 @@ impl<'a> Lexer<'a> {
             '\'' => self.raw(offset)?,
             '"' => self.quoted(offset)?,
             '`' => self.literal(offset)?,
-            _ => return Err(ParseError::syntax(format_args!("Unknown char: {first:?}"), offset)),
+            _ => {
+                return Err(ParseError::syntax(
+                    format_args!("unexpected character {first:?}"),
+                    format_args!("Unknown char: {first:?}"),
+                    offset,
+                ));
+            }
         };
         Ok(Token { kind, offset })
     }
@@ -228,7 +273,11 @@ impl<'a> Lexer<'a> {
         let value = json(&self.text[start..self.offset], start)?;
         match value {
             Value::String(text) => Ok(Kind::Quoted(text)),
-            _ => Err(ParseError::syntax("Expected an identifier in quotes", start)),
+            _ => Err(ParseError::syntax(
+                "expected a name in quotes",
+                "Expected an identifier in quotes",
+                start,
+            )),
         }
     }
 
@@ -239,9 +288,13 @@ impl<'a> Lexer<'a> {
 }
 
 fn unclosed(delimiter: char, start: usize) -> ParseError {
-    ParseError::syntax(format_args!("Unclosed delimiter: {delimiter}"), start)
+    ParseError::syntax(
+        format_args!("the quote {delimiter} is not closed"),
+        format_args!("Unclosed delimiter: {delimiter}"),
+        start,
+    )
 }
 
 fn json(text: &str, start: usize) -> Result<Value, ParseError> {
-    JsonReader::new(text).last_wins().read().map_err(|error| ParseError::new(error.message, start))
+    JsonReader::new(text).last_wins().read().map_err(|error| ParseError::plain(error.message, start))
 }

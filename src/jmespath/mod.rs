@@ -20,6 +20,7 @@ mod semver;
 mod taint;
 #[cfg(test)]
 mod testing;
+mod tree;
 mod url;
 mod x509;
 
@@ -30,11 +31,12 @@ use crate::semantics::DivergenceSet;
 use crate::value::{Text, Value};
 
 pub use doubt::Doubt;
-pub use error::{EvalError, Limit, ParseError};
+pub use error::{EvalError, Limit, ParseError, WrongArgument};
 pub use functions::{Signature, functions};
 pub use image::{ImageError, ImageReference};
 pub use origin::Origin;
 pub use runtime::{Clock, FixedClock, Limits, Random, Runtime, SeededRandom};
+pub use tree::Tree;
 
 /// The length to which error messages shorten texts.
 const MAX_QUOTED_CHARS: usize = 128;
@@ -81,6 +83,11 @@ impl Expression {
     /// The text it was parsed from.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Its syntax tree.
+    pub fn tree(&self) -> Tree<'_> {
+        Tree(&self.root)
     }
 
     /// Evaluates the expression on a value; the result shares storage with it.

@@ -33,6 +33,7 @@ impl Runtime<'_> {
             Err(error) if error.quotes_values() => {
                 if arguments.iter().any(|argument| secrets.is_tainted(argument)) {
                     secrets.note_message(&error.to_string());
+                    error.original().into_iter().for_each(|original| secrets.note_message(&original));
                 }
             }
             Err(_) => {}

@@ -10,7 +10,7 @@ pub(super) const DOCUMENT: &str = r#"{"a":{"b":"B","c":{"d":1}},"n":7,"s":"str",
     "list":[{"x":1,"y":"p"},{"x":2},{"z":3}],"nested":[[1,2],[3,[4]]],"nul":null,"e":[],"eo":{},
     "obj":{"k1":1,"k2":2},"nums":[3,1,2],"str":"abc"}"#;
 
-/// The result of an expression as JSON, or its error after `error: `.
+/// The result of an expression as JSON, or its error in Kyverno's words after `error: `.
 pub(super) fn search(document: &str, expression: &str) -> String {
     search_with(document, expression, Semantics::Documented).0
 }
@@ -20,7 +20,10 @@ pub(super) fn search_with(document: &str, expression: &str, semantics: Semantics
     let document = JsonReader::new(document).last_wins().read().unwrap();
     let expression = match Expression::parse(expression) {
         Ok(expression) => expression,
-        Err(error) => return (format!("error: {error}"), DivergenceSet::NONE),
+        Err(error) => {
+            let text = error.original.unwrap_or(error.message);
+            return (format!("error: {text}"), DivergenceSet::NONE);
+        }
     };
     let tracker = DivergenceTracker::new(semantics);
     let random = SeededRandom::new(1);
@@ -28,7 +31,7 @@ pub(super) fn search_with(document: &str, expression: &str, semantics: Semantics
     let runtime = Runtime::new(&clock, &random, &tracker);
     let result = match expression.search(&document, &runtime) {
         Ok(value) => value.to_json(),
-        Err(error) => format!("error: {error}"),
+        Err(error) => format!("error: {}", error.original().unwrap_or_else(|| error.to_string())),
     };
     (result, tracker.reached())
 }

@@ -43,6 +43,8 @@ pub struct FunctionConfig {
     pub on_error: OnError,
     /// Whether the function goes on without policies that are refused.
     pub keep_going: bool,
+    /// Whether policies and rules that are not evaluated are warnings, not errors.
+    pub skip_unsupported: bool,
     /// The severity of changes, in [`Mode::Validate`].
     pub severity: Severity,
     /// Whether omissions are errors.
@@ -208,6 +210,7 @@ impl<'v> Reader<'v> {
             service_account_token: self.flag("serviceAccountToken", false),
             on_error: self.word("onError", &[("warn", OnError::Warn)]),
             keep_going: self.flag("keepGoing", false),
+            skip_unsupported: self.flag("skipUnsupported", false),
             severity: self.word("severity", &SEVERITIES),
             strict: self.flag("strict", false),
             quiet: self.flag("quiet", false),

@@ -1,7 +1,7 @@
 //! The fields of a `Kyv`, which `krm-function/crd.yaml` describes.
 
 /// The fields of `spec`; of a ConfigMap's `data`, too.
-pub(super) const FIELDS: [&str; 21] = [
+pub(super) const FIELDS: [&str; 22] = [
     "mode",
     "policies",
     "policiesFromItems",
@@ -18,6 +18,7 @@ pub(super) const FIELDS: [&str; 21] = [
     "serviceAccountToken",
     "onError",
     "keepGoing",
+    "skipUnsupported",
     "severity",
     "strict",
     "quiet",

@@ -29,13 +29,15 @@ impl Severity {
 }
 
 /// An error about no object in particular.
-pub fn failure(message: &str) -> Value {
-    result(message, Severity::Error)
+pub fn failure((code, message): (&str, &str)) -> Value {
+    let mut row = result(message, Severity::Error);
+    row.insert("tags", Value::from_iter([("code", Value::from(code))]));
+    row
 }
 
 /// A message about an object and its file, if they are known.
 pub fn message_result(
-    message: &str,
+    (code, message): (&str, &str),
     severity: Severity,
     object: Option<&ObjectRef>,
     file: Option<&Value>,
@@ -47,6 +49,7 @@ pub fn message_result(
     if let Some(file) = file {
         row.insert("file", file.clone());
     }
+    row.insert("tags", Value::from_iter([("code", Value::from(code))]));
     row
 }
 
@@ -75,13 +78,13 @@ pub fn results(
     for (policy, rule) in report.rules() {
         let mut row = match &rule.outcome {
             Outcome::Error(error) => {
-                let message = format!("{}/{}: {}", policy.policy, rule.rule, shown(&error.message));
+                let message = format!("{}: {}", rule.title(&policy.policy), shown(&error.message));
                 result(&message, severities.errors)
             }
             Outcome::Patched { .. } if !policy.has_error() && report.is_changed() => {
                 let changes = rule.changes();
                 let message =
-                    format!("{}/{}: {}", policy.policy, rule.rule, change_words(rule, severities, shown));
+                    format!("{}: {}", rule.title(&policy.policy), change_words(rule, severities, shown));
                 let mut row = result(&message, severities.violations.unwrap_or(Severity::Info));
                 if let [change] = &*changes {
                     row.insert("field", field(change, report, shown));
@@ -100,12 +103,14 @@ pub fn results(
         if let Some(file) = file {
             row.insert("file", file.clone());
         }
-        row.insert(
-            "tags",
-            [("policy", Value::String(policy.policy.clone())), ("rule", Value::String(rule.rule.clone()))]
-                .into_iter()
-                .collect(),
-        );
+        let mut tags = Value::from_iter([
+            ("policy", Value::String(policy.policy.clone())),
+            ("rule", Value::String(rule.rule.clone())),
+        ]);
+        if let Outcome::Error(error) = &rule.outcome {
+            tags.insert("code", error.code.to_string().into());
+        }
+        row.insert("tags", tags);
         found.push(row);
     }
     found

@@ -6,10 +6,10 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 
-use crate::admission::{Admission, View};
+use crate::admission::{Admission, KindSchemas, View};
 use crate::engine::{Engine, InputNames, Settings};
 use crate::patch::Schemas;
-use crate::policy::{Operation, Policy, PolicyExceptions, PolicySet, UserInfo};
+use crate::policy::{CelExceptions, Operation, Policy, PolicyExceptions, PolicySet, UserInfo};
 use crate::semantics::Semantics;
 use crate::source::{
     ContextObjectLoader, ContextObjects, CustomKind, ExceptionLoader, Head, LoadedExceptions, LoadedValues,
@@ -174,11 +174,12 @@ impl MutatorBuilder {
         let policies = problems.take(self.load_policies(limits));
         let loaded = problems.take(self.load_exceptions(limits));
         let misses = loaded.misses(&policies);
-        let LoadedExceptions { exceptions, left_out, notes, .. } = loaded;
+        let LoadedExceptions { exceptions, cel, left_out, notes, .. } = loaded;
         let mut notes: Vec<String> = notes.into_iter().map(|(_, text)| text).collect();
         notes.extend(misses.into_iter().chain(left_out));
         let kinds = problems.take(self.load_crds(limits));
-        let admission = self.view.admission(kinds.iter().map(|kind| &kind.definition));
+        let kind_schemas = KindSchemas::with_crds(kinds.iter().map(|kind| &kind.definition));
+        let admission = self.view.admission(&kind_schemas);
         let objects = problems.take(self.load_context_objects(&kinds, admission.as_ref(), limits));
         let LoadedValues { values, notes: of_values } = problems.take(self.load_values(limits));
         notes.extend(of_values);
@@ -208,9 +209,11 @@ impl MutatorBuilder {
             semantics: self.semantics,
             admission,
             schemas,
+            kind_schemas,
             values,
             user,
             exceptions: PolicyExceptions::new(exceptions),
+            cel_exceptions: CelExceptions::new(cel),
             operation: self.operation,
             namespace: self.namespace,
             input_names: InputNames::FLAGS,

@@ -44,6 +44,22 @@ pub enum PatchError {
         /// The path, as written.
         path: String,
     },
+    /// An operation of a computed patch is none of the six.
+    #[error("`{found}` is no operation of a JSON patch")]
+    UnknownOperation {
+        /// The operation as computed; may be empty.
+        found: String,
+    },
+    /// An operation removes a member that does not exist.
+    #[error("error in {kind} for path: '{path}': Unable to remove nonexistent key: {key}: missing value")]
+    NoSuchMember {
+        /// The operation.
+        kind: OperationKind,
+        /// The path, as written.
+        path: String,
+        /// The last key of the path.
+        key: String,
+    },
     /// An operation uses an index that the list does not have.
     #[error("error in {kind} for path: '{path}': {error}")]
     Index {
@@ -101,7 +117,7 @@ pub enum PatchError {
         at: Pointer,
     },
     /// Patch and object have different types at a node.
-    #[error("wrong node kind: expected {expected} but got {found} at `{at}`")]
+    #[error("the patch has {} at `{at}`, where the object has {}", found.plain(), expected.plain())]
     WrongKind {
         /// The kind of node in the object.
         expected: NodeKind,
@@ -162,7 +178,7 @@ pub enum PatchError {
         at: Pointer,
     },
     /// A legacy overlay sets a value to null, which Kyverno 1.1 did not support.
-    #[error("Overlay has unsupported type: <nil> at `{at}`")]
+    #[error("an overlay cannot set null, at `{at}`")]
     NullOverValue {
         /// The path in the object.
         at: Pointer,
@@ -202,15 +218,30 @@ pub enum PatchError {
     Limit(#[from] Limit),
 }
 
+impl PatchError {
+    /// The error in Kyverno's words, if they are others.
+    pub fn original(&self) -> Option<String> {
+        match self {
+            Self::WrongKind { expected, found, at } => {
+                Some(format!("wrong node kind: expected {expected} but got {found} at `{at}`"))
+            }
+            Self::NullOverValue { at } => Some(format!("Overlay has unsupported type: <nil> at `{at}`")),
+            _ => None,
+        }
+    }
+}
+
 impl Coded for PatchError {
     fn code(&self) -> Code {
         match self {
             Self::Syntax { .. }
             | Self::NotAList { .. }
             | Self::InvalidOperation { .. }
+            | Self::UnknownOperation { .. }
             | Self::NotAnObject { .. } => Code::PatchSyntax,
             Self::TestFailed { .. } => Code::TestFailed,
             Self::Missing { .. }
+            | Self::NoSuchMember { .. }
             | Self::Index { .. }
             | Self::ScalarParent { .. }
             | Self::NegativeParent { .. }
@@ -319,6 +350,14 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
+    const fn plain(self) -> &'static str {
+        match self {
+            Self::Mapping => "an object",
+            Self::Sequence => "a list",
+            Self::Scalar => "a single value",
+        }
+    }
+
     /// The kind of a value.
     pub(super) const fn of(value: &Value) -> Self {
         match value {

@@ -1,10 +1,11 @@
 //! Patches: pure functions from a value and a patch to a new value.
 //!
-//! One folder per kind: JSON patches (RFC 6902), strategic merge patches with anchors, and the `overlay` and
-//! `patches` of Kyverno before 1.2. Variables are substituted before; rules and reports are not known here. A
-//! condition that does not hold is returned as a [`FailedCondition`].
+//! One folder per kind: JSON patches (RFC 6902), strategic merge patches with anchors, apply configurations as
+//! server-side apply merges them, and the `overlay` and `patches` of Kyverno before 1.2. Variables are substituted before;
+//! rules and reports are not known here. A condition that does not hold is returned as a [`FailedCondition`].
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod apply;
 mod cursor;
 mod error;
 mod json_patch;
@@ -14,9 +15,12 @@ mod outcome;
 mod scalar;
 mod strategic;
 
+pub use apply::{ApplyError, Atomics, Fault, Problem, apply, unknown_fields};
 pub use error::{IndexError, InlineError, MissingPart, NodeKind, OperationError, PatchError};
-pub use json_patch::{JsonPatch, JsonPatchTemplate, Operation, OperationKind};
+pub use json_patch::{
+    ComputedOperation, JsonPatch, JsonPatchTemplate, Operation, OperationKind, apply_computed,
+};
 pub use legacy::{LegacyBehavior, LegacyOverlay, LegacyPatches};
 pub use limits::Limit;
 pub use outcome::{FailedCondition, InlineResolver, Merged};
-pub use strategic::{MergeContext, Overlay, Schemas, overlay_paths};
+pub use strategic::{MergeContext, Overlay, Schemas, overlay_paths, split_anchor};

@@ -48,6 +48,11 @@ impl PolicyChoice {
                 meta.warnings.retain(|warning| warning.rule.as_deref().is_none_or(has_rule));
                 !policy.rules.is_empty()
             }
+            Policy::Cel(policy) => {
+                let source = policy.meta.name.clone();
+                policy.variants.retain(|variant| has_rule(&variant.name) || has_rule(&source));
+                !policy.variants.is_empty()
+            }
             #[cfg(test)]
             Policy::FixedLabel(_) => true,
         }

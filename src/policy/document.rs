@@ -5,7 +5,7 @@ use crate::semantics::Dialect;
 use crate::value::{GroupVersionKind, Text, Value};
 
 use super::error::in_document_order;
-use super::{Policy, PolicyError, classic};
+use super::{Policy, PolicyError, cel, classic};
 
 /// The documents of a family.
 struct Documents {
@@ -22,6 +22,7 @@ const CLASSIC: Documents = Documents {
 /// Every family.
 const FAMILIES: &[Documents] = &[
     CLASSIC,
+    Documents { kinds: cel::KINDS, parse: cel::parse },
     #[cfg(test)]
     Documents { kinds: super::fixed_label::KINDS, parse: super::fixed_label::parse },
 ];
@@ -32,8 +33,8 @@ const FAMILIES: &[Documents] = &[
 pub enum DocumentKind {
     /// A policy of a family that is evaluated: [`parse`] reads it.
     Policy,
-    /// A kind that mutates and is not evaluated yet.
-    Planned(Text),
+    /// A `MutatingAdmissionPolicyBinding`: [`super::Binding::parse`] reads it.
+    Binding,
     /// A policy kind that mutates nothing, or a companion of one.
     OtherPolicy(Text),
     /// An unknown kind in a group of policies.
@@ -46,13 +47,6 @@ pub enum DocumentKind {
     /// No policy.
     NotAPolicy,
 }
-
-const PLANNED: &[(&str, &str)] = &[
-    ("policies.kyverno.io", "MutatingPolicy"),
-    ("policies.kyverno.io", "NamespacedMutatingPolicy"),
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"),
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
-];
 
 const OTHERS: &[(&str, &str)] = &[
     ("kyverno.io", "CleanupPolicy"),
@@ -77,8 +71,8 @@ pub fn kind_of(document: &Value) -> DocumentKind {
     let is = |known: &(&str, &str)| is_kind(known, &kind);
     if family_of(&kind).is_some() {
         DocumentKind::Policy
-    } else if PLANNED.iter().any(is) {
-        DocumentKind::Planned(kind.kind)
+    } else if is(&cel::BINDING) {
+        DocumentKind::Binding
     } else if OTHERS.iter().any(is) {
         DocumentKind::OtherPolicy(kind.kind)
     } else {
@@ -116,7 +110,7 @@ fn is_kind((group, name): &(&str, &str), kind: &GroupVersionKind) -> bool {
 /// The policy kind of the group that a kind is near to.
 fn misspelt(kind: &GroupVersionKind) -> Option<&'static str> {
     let evaluated = FAMILIES.iter().flat_map(|family| family.kinds);
-    let known = evaluated.chain(PLANNED).chain(OTHERS);
+    let known = evaluated.chain([&cel::BINDING]).chain(OTHERS);
     let of_group = known.filter(|known| known.0 == &*kind.group && known.0.ends_with("kyverno.io"));
     nearest(&kind.kind, of_group.map(|known| known.1))
 }
@@ -141,9 +135,10 @@ mod tests {
         );
         assert_eq!(kind("kyverno.io/v2", "UpdateRequest"), DocumentKind::NotAPolicy);
         assert_eq!(kind("policy/v1", "Policy"), DocumentKind::NotAPolicy);
+        assert_eq!(kind("policies.kyverno.io/v1", "MutatingPolicy"), DocumentKind::Policy);
         assert_eq!(
-            kind("policies.kyverno.io/v1", "MutatingPolicy"),
-            DocumentKind::Planned("MutatingPolicy".into())
+            kind("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicyBinding"),
+            DocumentKind::Binding
         );
         assert_eq!(
             kind("kyverno.io/v2", "PolicyException"),

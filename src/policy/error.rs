@@ -16,6 +16,8 @@ pub struct PolicyError {
     pub pointer: Pointer,
     /// The name of the rule, if it is in a rule with a name.
     pub rule: Option<Text>,
+    /// The offset in the text at the pointer, in bytes, where that is known: in an expression.
+    pub offset: Option<usize>,
     /// The code of the cause.
     pub code: Code,
     /// What is wrong.
@@ -38,6 +40,7 @@ impl PolicyError {
         Self {
             pointer,
             rule: None,
+            offset: None,
             code,
             message,
             suggestion: None,

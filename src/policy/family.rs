@@ -1,6 +1,6 @@
 //! What a policy family implements.
 
-use crate::value::{GroupVersionKind, Text};
+use crate::value::{GroupVersionKind, Pointer, Text};
 
 use super::{FailurePolicy, Meta, Part, PolicyExceptions, RulePaths, Why};
 
@@ -58,6 +58,8 @@ pub struct RuleSummary<'p> {
     pub source: &'p Text,
     /// Whether it was generated from another.
     pub is_generated: bool,
+    /// The place in the policy of the written rule; `None` if the policy is the rule.
+    pub pointer: Option<&'p Pointer>,
     /// Why it is not evaluated, if it is not.
     pub not_evaluated: Option<Why>,
 }

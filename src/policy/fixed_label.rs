@@ -65,7 +65,7 @@ impl PolicyFamily for FixedLabelPolicy {
 
     fn rules(&self) -> Vec<RuleSummary<'_>> {
         let name = &self.meta.name;
-        vec![RuleSummary { name, source: name, is_generated: false, not_evaluated: None }]
+        vec![RuleSummary { name, source: name, is_generated: false, pointer: None, not_evaluated: None }]
     }
 
     fn parts(&self) -> Vec<Part<'_>> {

@@ -111,6 +111,17 @@ impl LabelSelector {
         Self { equal, wildcards, requirements, invalid }
     }
 
+    /// Reads a selector of Kubernetes, without wildcards.
+    pub(super) fn read_plain(selector: &Value) -> Self {
+        let mut read = Self::read(selector);
+        if read.wildcards {
+            read.wildcards = false;
+            let wrong = read.equal.iter().find_map(|(key, value)| check_label(key, value).err());
+            read.invalid = read.invalid.or(wrong);
+        }
+        read
+    }
+
     /// Whether the selector has no requirement.
     pub(super) fn is_empty(&self) -> bool {
         self.equal.is_empty() && self.requirements.is_empty()
@@ -258,7 +269,7 @@ fn check_label(key: &Text, value: &str) -> Result<(), SelectorError> {
 }
 
 /// An optional DNS prefix and a slash, then a name.
-fn is_label_key(key: &str) -> bool {
+pub(super) fn is_label_key(key: &str) -> bool {
     let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
     let is_part = |part: &str| {
         let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();

@@ -9,6 +9,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod candidate;
+mod cel;
 mod choice;
 mod classic;
 mod document;
@@ -24,6 +25,7 @@ mod labels;
 mod meta;
 mod paths;
 mod requests;
+mod schema;
 mod set;
 mod target_selector;
 mod user;
@@ -33,11 +35,15 @@ use crate::value::{GroupVersionKind, Text};
 
 pub use crate::pattern::nearest;
 pub use candidate::{Candidate, Operation};
+pub use cel::{
+    Binding, CelException, CelExceptions, CelMutation, CelPatch, CelPolicy, CelPolicyKind, CelTargets,
+    CelVariables, CelVariant, Expression, MatchConstraints, NotFound, ParamRef, ResourceRule, RuleScope,
+};
 pub use choice::{PolicyChoice, names_rule};
 pub use classic::{
     ApplyRules, ClassicPolicy, ContextEntry, ContextSource, Edit, ForeachEntry, LegacyMutation, LegacyPart,
     Mismatch, MutateExisting, Mutation, Order, Patch, PolicyException, PolicyExceptions, Rule, Selection,
-    Target, labels_as_texts, other_namespace,
+    Target, labels_as_texts, nearest_variable, other_namespace,
 };
 pub use document::{DocumentKind, kind_of, parse};
 pub use error::PolicyError;
@@ -59,9 +65,15 @@ pub use warning::{Warning, WarningCause};
 /// A policy of any family, compiled.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[cfg_attr(
+    not(test),
+    expect(clippy::large_enum_variant, reason = "policies are few, and most are classic ones")
+)]
 pub enum Policy {
     /// A `ClusterPolicy` or `Policy` of `kyverno.io`.
     Classic(ClassicPolicy),
+    /// A `MutatingPolicy`, `NamespacedMutatingPolicy` or `MutatingAdmissionPolicy`.
+    Cel(Box<CelPolicy>),
     /// The test family.
     #[cfg(test)]
     FixedLabel(FixedLabelPolicy),
@@ -72,6 +84,7 @@ macro_rules! each_family {
     ($policy:expr, $inner:ident => $result:expr) => {
         match $policy {
             Policy::Classic($inner) => $result,
+            Policy::Cel($inner) => $result,
             #[cfg(test)]
             Policy::FixedLabel($inner) => $result,
         }
@@ -135,11 +148,20 @@ impl Policy {
         each_family!(self, policy => policy.has_targets())
     }
 
+    /// Whether the API server runs it itself, before all webhooks.
+    pub fn runs_in_api_server(&self) -> bool {
+        matches!(self, Self::Cel(policy) if !policy.kind.is_of_kyverno())
+    }
+
+    /// Whether it runs again after changes of the object, its own included.
+    pub fn reinvokes(&self) -> bool {
+        matches!(self, Self::Cel(policy) if policy.reinvokes && !policy.kind.is_of_kyverno())
+    }
+
     /// The policy, if it is a classic one.
     pub const fn as_classic(&self) -> Option<&ClassicPolicy> {
         match self {
             Self::Classic(policy) => Some(policy),
-            #[cfg(test)]
             _ => None,
         }
     }

@@ -18,6 +18,7 @@ pub struct PolicySet {
     by_resource: BTreeMap<Text, RuleIndex>,
     /// The parts for any object.
     any: RuleIndex,
+    matches_resources: bool,
 }
 
 /// Parts of policies.
@@ -32,8 +33,9 @@ struct RuleIndex {
 }
 
 impl PolicySet {
-    /// Indexes policies.
-    pub fn new(policies: Vec<Policy>) -> Self {
+    /// Indexes policies. Those that the API server runs itself come first; else policies keep their order.
+    pub fn new(mut policies: Vec<Policy>) -> Self {
+        policies.sort_by_key(|policy| !policy.runs_in_api_server());
         let mut by_kind: BTreeMap<Text, RuleIndex> = BTreeMap::new();
         let mut by_resource: BTreeMap<Text, RuleIndex> = BTreeMap::new();
         let mut any = RuleIndex::default();
@@ -57,7 +59,10 @@ impl PolicySet {
             index.index(&policies, &parts);
         }
         drop(parts);
-        Self { policies, by_kind, by_resource, any }
+        // Those for any resource are told which one it is.
+        let is_cel = |policy: &Policy| matches!(policy, Policy::Cel(_));
+        let matches_resources = !by_resource.is_empty() || policies.iter().any(is_cel);
+        Self { policies, by_kind, by_resource, any, matches_resources }
     }
 
     /// The policies, in the order in which they run.
@@ -72,7 +77,7 @@ impl PolicySet {
 
     /// Whether some policy matches objects by their resource.
     pub fn matches_resources(&self) -> bool {
-        !self.by_resource.is_empty()
+        self.matches_resources
     }
 
     /// The policies that may concern objects of a kind; `resource` is its plural, empty if not known.

@@ -39,6 +39,11 @@ pub enum WarningCause {
         /// The function.
         name: Text,
     },
+    /// A field in double quotes where a string is probably meant.
+    QuotedField {
+        /// The field.
+        name: Text,
+    },
     /// A call of a function that does not exist.
     UnknownFunction {
         /// The name.
@@ -63,6 +68,36 @@ pub enum WarningCause {
         /// The expression.
         expression: Text,
     },
+    /// A part of a CEL policy that selects nothing.
+    NeverMatches {
+        /// What it is.
+        text: String,
+    },
+    /// A part of a CEL policy without effect.
+    NoEffect {
+        /// What it is.
+        text: String,
+    },
+    /// A field that no kind of the rule has.
+    NoSuchField {
+        /// The field.
+        path: String,
+        /// The kinds.
+        kinds: String,
+        /// The name or path that was probably meant.
+        meant: Option<String>,
+    },
+    /// A value of a type that the field does not have.
+    WrongFieldType {
+        /// The field.
+        path: String,
+        /// The kinds.
+        kinds: String,
+        /// The types of the field.
+        expected: String,
+        /// The type of the value.
+        found: &'static str,
+    },
     /// A policy without rules.
     NoRules,
     /// A variable about the user that is null where no user is known.
@@ -86,10 +121,14 @@ impl Coded for WarningCause {
             Self::OpenVariable { .. } => Code::OpenVariable,
             Self::NullMetadata => Code::NullMetadata,
             Self::UncalledFunction { .. } => Code::UncalledFunction,
+            Self::QuotedField { .. } => Code::QuotedField,
             Self::UnknownFunction { .. } => Code::UnknownFunction,
-            Self::UnknownKind { .. } => Code::NeverMatches,
+            Self::UnknownKind { .. } | Self::NeverMatches { .. } => Code::NeverMatches,
+            Self::NoEffect { .. } => Code::IgnoredField,
             Self::PlainWildcard { .. } => Code::PlainWildcard,
             Self::BareExpression { .. } => Code::BareExpression,
+            Self::NoSuchField { .. } => Code::NoSuchField,
+            Self::WrongFieldType { .. } => Code::WrongFieldType,
             Self::NoRules => Code::NoRules,
             Self::NoUser { .. } => Code::NoUser,
         }
@@ -113,6 +152,10 @@ impl fmt::Display for WarningCause {
                 f,
                 "`{name}` is a function, and here the name of a field, which objects do not have: write `{name}(…)`"
             ),
+            Self::QuotedField { name } => write!(
+                f,
+                "`\"{name}\"` is the name of a field, and its value null where there is none: write `'{name}'` for a string"
+            ),
             Self::UnknownFunction { name, nearest } => {
                 write!(f, "there is no function `{name}`: the rule fails where it is called")?;
                 match nearest {
@@ -131,6 +174,17 @@ impl fmt::Display for WarningCause {
                 f,
                 "`{expression}` without braces is compared as text: write `{{{{ {expression} }}}}` for its value"
             ),
+            Self::NeverMatches { text } | Self::NoEffect { text } => f.write_str(text),
+            Self::NoSuchField { path, kinds, meant } => {
+                write!(f, "`{path}` is no field of {kinds}")?;
+                match meant {
+                    Some(meant) => write!(f, "; did you mean `{meant}`?"),
+                    None => Ok(()),
+                }
+            }
+            Self::WrongFieldType { path, kinds, expected, found } => {
+                write!(f, "`{path}` of {kinds} is {expected}, not {found}")
+            }
             Self::NoRules => {
                 f.write_str("the policy has no rules and does nothing: add `spec.rules`, or remove the policy")
             }

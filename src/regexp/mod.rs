@@ -5,6 +5,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod class;
+mod random;
 mod syntax;
 
 use std::ops::Range;
@@ -13,6 +14,7 @@ use regex::{Captures, Regex, RegexBuilder};
 
 use crate::value::shortened;
 
+pub use random::{RandomError, RandomSource, random_text};
 pub use syntax::{Translated, translate};
 
 /// The length to which error messages shorten expressions.

@@ -126,6 +126,9 @@ fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport, row: &mu
             if let Some(hint) = &error.hint {
                 row.insert("hint", object.message(hint).into());
             }
+            if let Some(original) = &error.original {
+                row.insert("original", object.message(original).into());
+            }
         }
     }
 }

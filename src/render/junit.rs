@@ -5,24 +5,27 @@ use std::fmt::Write as _;
 use crate::report::{SuiteReport, SuiteRow, UnloadedSuite, Verdict};
 
 use super::diff::Palette;
-use super::suite::{SuiteView, message, reasons, resource, suite_difference, title};
+use super::suite::{SuiteView, message, reasons, resource, row_title, suite_difference, title};
 
-/// The results as one `JUnit` document: a suite for each file, a case for each row. A suite that could not be loaded has
-/// one case with an error.
+/// The results as one `JUnit` document: a suite for each file, a case for each row. A row that is
+/// not evaluated, where that ends in an exit code, is an error; so is a suite that could not be loaded.
 pub fn suites_junit(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view: &SuiteView) -> String {
     let mut body = String::new();
-    let (mut tests, mut failures, mut skipped) = (0, 0, 0);
+    let (mut tests, mut failures, mut errors, mut skipped) = (0, 0, unloaded.len(), 0);
     for suite in suites {
         let rows = view.rows(suite);
         let failed = rows.iter().filter(|(_, row)| view.fails(row)).count();
         let passed = rows.iter().filter(|(_, row)| row.verdict == Verdict::Pass).count();
+        let unsupported = rows.iter().filter(|(_, row)| is_error(row, view)).count();
         let other = rows.len() - failed - passed;
+        let failed = failed - unsupported;
         tests += rows.len();
         failures += failed;
+        errors += unsupported;
         skipped += other;
         let _ = writeln!(
             body,
-            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failed}\" errors=\"0\" skipped=\"{other}\">",
+            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failed}\" errors=\"{unsupported}\" skipped=\"{other}\">",
             escaped(&title(suite)),
             rows.len(),
         );
@@ -33,15 +36,15 @@ pub fn suites_junit(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view: &S
     }
     for suite in unloaded {
         let (file, text) = (escaped(&suite.file), escaped(&reasons(suite)));
+        let kind = suite.reasons.first().map_or_else(String::new, |reason| kind(&reason.code));
         let _ = writeln!(
             body,
             "  <testsuite name=\"{file}\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">\n    \
-             <testcase classname=\"{file}\" name=\"load\"><error message=\"the suite could not be loaded\">{text}\
+             <testcase classname=\"{file}\" name=\"load\"><error message=\"the suite could not be loaded\"{kind}>{text}\
              </error></testcase>\n  </testsuite>",
         );
     }
     tests += unloaded.len();
-    let errors = unloaded.len();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <testsuites tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\">\n{body}</testsuites>\n"
@@ -49,8 +52,7 @@ pub fn suites_junit(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view: &S
 }
 
 fn case(row: &SuiteRow, view: &SuiteView, out: &mut String) {
-    let class =
-        if row.rule.is_empty() { row.policy.to_string() } else { format!("{}/{}", row.policy, row.rule) };
+    let class = row_title(row);
     let _ =
         write!(out, "    <testcase classname=\"{}\" name=\"{}\"", escaped(&class), escaped(&resource(row)));
     if !view.fails(row) && row.verdict == Verdict::Pass {
@@ -69,7 +71,19 @@ fn case(row: &SuiteRow, view: &SuiteView, out: &mut String) {
     }
     let text = suite_difference(row, Palette::Plain).unwrap_or_else(|| message(row));
     let (reason, text) = (escaped(&reason), escaped(&text));
-    let _ = writeln!(out, "><failure message=\"{reason}\">{text}</failure></testcase>");
+    let element = if is_error(row, view) { "error" } else { "failure" };
+    let kind = row.code.map_or_else(String::new, |code| kind(&code.to_string()));
+    let _ = writeln!(out, "><{element} message=\"{reason}\"{kind}>{text}</{element}></testcase>");
+}
+
+/// The attribute with the code of an error.
+fn kind(code: &str) -> String {
+    format!(" type=\"{code}\"")
+}
+
+/// Whether a row is why the exit code is 3.
+const fn is_error(row: &SuiteRow, view: &SuiteView) -> bool {
+    matches!(row.verdict, Verdict::Unsupported) && !view.skips_unsupported
 }
 
 /// Text as content or attribute of XML.
@@ -93,6 +107,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use crate::report::Subject;
+    use crate::report::{Diagnostic, Severity};
     use crate::secrets::Secrets;
 
     use super::*;
@@ -108,6 +123,8 @@ mod tests {
             message: "]]> <".to_owned(),
             difference: None,
             missing: None,
+            is_error: false,
+            code: None,
             states: None,
             secrets: Secrets::default(),
         };
@@ -121,6 +138,7 @@ mod tests {
             fail_only: false,
             detailed: false,
             strict: false,
+            skips_unsupported: false,
             palette: Palette::Plain,
             width: None,
         };
@@ -145,14 +163,17 @@ mod tests {
             fail_only: true,
             detailed: false,
             strict: false,
+            skips_unsupported: false,
             palette: Palette::Plain,
             width: None,
         };
-        let unloaded = UnloadedSuite { file: "f".into(), reasons: vec!["f:1:1: a < b\n 1 | text".into()] };
+        let reason =
+            Diagnostic { severity: Severity::Error, code: "KYV201".into(), message: "f:1:1: a < b".into() };
+        let unloaded = UnloadedSuite { file: "f".into(), reasons: vec![reason] };
         let expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>
 <testsuites tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">
   <testsuite name=\"f\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">
-    <testcase classname=\"f\" name=\"load\"><error message=\"the suite could not be loaded\">f:1:1: a &lt; b</error></testcase>
+    <testcase classname=\"f\" name=\"load\"><error message=\"the suite could not be loaded\" type=\"KYV201\">f:1:1: a &lt; b</error></testcase>
   </testsuite>
 </testsuites>
 ";

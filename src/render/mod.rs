@@ -30,13 +30,14 @@ pub use json::{impact_json, object_json, tally_json};
 pub use junit::suites_junit;
 pub use mask::{Masked, mask_beside, masked_states};
 pub use messages::{
-    RuleError, divergence_text, dry_run_line, error_lines, missing_targets, rule_errors, shown_message,
-    without_excerpts,
+    ErrorObjects, PolicyPlace, RuleError, RuleErrorText, divergence_text, dry_run_line, error_lines,
+    missing_targets, rule_errors, rule_warnings, shown_message,
 };
 pub use patch::json_patch;
 pub use printable::{printable, printable_line};
 pub use suite::{
-    SuiteView, suite_difference, suite_totals, suites_json, suites_markdown, suites_text, unsupported_rows,
+    SuiteView, failed_rule, suite_difference, suite_totals, suites_json, suites_markdown, suites_text,
+    unsupported_rows,
 };
 pub use summary::{dry_runs_line, impact_line, markdown, refused_inputs, summary_table};
 pub use words::{and_more, counted, first_names, listed, thousands};

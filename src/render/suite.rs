@@ -8,9 +8,9 @@ use crate::report::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, Unl
 use crate::value::Value;
 
 use super::diff::{DiffStyle, Palette, hunks};
+use super::formats::diagnostic_json;
 use super::json::{list, number};
 use super::mask::mask_beside;
-use super::messages::without_excerpts;
 use super::patch::identity;
 use super::printable::printable_line;
 use super::table::{Table, diff_details};
@@ -29,6 +29,8 @@ pub struct SuiteView {
     pub detailed: bool,
     /// Whether rows that were dropped or not evaluated are failures.
     pub strict: bool,
+    /// Whether rows about mutations that are not evaluated are no failures.
+    pub skips_unsupported: bool,
     /// The colours of diffs.
     pub palette: Palette,
     /// The most characters of a line of a table; `None` for any number.
@@ -40,7 +42,8 @@ impl SuiteView {
     pub const fn fails(&self, row: &SuiteRow) -> bool {
         match row.verdict {
             Verdict::Fail => true,
-            Verdict::Dropped | Verdict::NotEvaluated | Verdict::Unsupported => self.strict,
+            Verdict::Dropped | Verdict::NotEvaluated => self.strict,
+            Verdict::Unsupported => self.strict || !self.skips_unsupported,
             Verdict::Pass | Verdict::Skip => false,
         }
     }
@@ -131,8 +134,33 @@ pub fn suites_text(suites: &[SuiteReport], view: &SuiteView) -> String {
         for difference in rows.iter().filter_map(|(_, row)| suite_difference(row, view.palette)) {
             let _ = writeln!(out, "{difference}");
         }
+        if !view.detailed {
+            out.push_str(&failures(&rows, view));
+        }
     }
     let _ = writeln!(out, "{}", suite_totals(&SuiteCounts::of(suites)));
+    out
+}
+
+/// `POLICY/RULE`, or the policy if the row names no rule.
+pub(super) fn row_title(row: &SuiteRow) -> String {
+    if row.rule.is_empty() { row.policy.to_string() } else { format!("{}/{}", row.policy, row.rule) }
+}
+
+/// The rule and object of a row whose rule failed, with the message.
+pub fn failed_rule(row: &SuiteRow) -> String {
+    one_line(&format!("{} on {}: the rule failed: {}", row_title(row), resource(row), message(row)))
+}
+
+/// The messages of rows that failed, by their numbers.
+fn failures(rows: &[(usize, &SuiteRow)], view: &SuiteView) -> String {
+    let mut out = String::new();
+    for (number, row) in rows.iter().filter(|(_, row)| view.fails(row) && !row.message.is_empty()) {
+        let _ = writeln!(out, "{number}: {}", one_line(&message(row)));
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
     out
 }
 
@@ -140,19 +168,18 @@ pub fn suites_text(suites: &[SuiteReport], view: &SuiteView) -> String {
 pub fn suite_difference(row: &SuiteRow, palette: Palette) -> Option<String> {
     let Difference { file, expected, actual, .. } = row.difference.as_ref()?;
     let masked = mask_beside(expected, actual, &row.secrets);
-    let rule = if row.rule.is_empty() { String::new() } else { format!("/{}", row.rule) };
     let mut out = String::new();
     palette.paint("1", &format!("--- {}\texpected\n", one_line(file)), &mut out);
-    let name = one_line(&format!("{}\t{}{rule}", resource(row), row.policy).replace('\t', " by "));
+    let name = one_line(&format!("{}\t{}", resource(row), row_title(row)).replace('\t', " by "));
     palette.paint("1", &format!("+++ {name}\n"), &mut out);
     let style = DiffStyle { palette, ..DiffStyle::default() };
     hunks(&to_yaml(&masked.before), &to_yaml(&masked.after), &style, &mut out);
     Some(out)
 }
 
-/// Why a suite could not be loaded, without excerpts of files in the errors.
+/// Why a suite could not be loaded.
 pub(super) fn reasons(suite: &UnloadedSuite) -> String {
-    let reasons: Vec<String> = suite.reasons.iter().map(|reason| without_excerpts(reason)).collect();
+    let reasons: Vec<&str> = suite.reasons.iter().map(|reason| &*reason.message).collect();
     reasons.join("\n")
 }
 
@@ -177,7 +204,11 @@ pub fn suites_json(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view: &Su
         ("notLoaded", number(unloaded.len())),
     ]);
     let unloaded = unloaded.iter().map(|suite| {
-        Value::from_iter([("file", suite.file.clone().into()), ("reason", reasons(suite).into())])
+        Value::from_iter([
+            ("file", suite.file.clone().into()),
+            ("reason", reasons(suite).into()),
+            ("diagnostics", list(suite.reasons.iter().map(diagnostic_json))),
+        ])
     });
     Value::from_iter([("suites", list(listed)), ("notLoaded", list(unloaded)), ("summary", summary)])
 }
@@ -197,6 +228,9 @@ fn row_json(id: usize, row: &SuiteRow, view: &SuiteView) -> Value {
     }
     if (view.detailed || view.fails(row)) && !row.message.is_empty() {
         json.insert("message", message(row).into());
+    }
+    if let Some(code) = row.code {
+        json.insert("code", code.to_string().into());
     }
     if let Some(difference) = &row.difference {
         json.insert("expectedFile", difference.file.clone().into());
@@ -239,8 +273,7 @@ pub fn unsupported_rows(suites: &[SuiteReport]) -> Vec<String> {
     let mut by_reason: IndexMap<&str, Vec<String>> = IndexMap::new();
     for suite in suites {
         for row in suite.rows.iter().filter(|row| row.verdict == Verdict::Unsupported) {
-            let rule = if row.rule.is_empty() { String::new() } else { format!("/{}", row.rule) };
-            let name = format!("{}{rule} on {} ({})", row.policy, resource(row), suite.file);
+            let name = format!("{} on {} ({})", row_title(row), resource(row), suite.file);
             by_reason.entry(&row.reason).or_default().push(printable_line(&name));
         }
     }
@@ -253,6 +286,7 @@ pub fn unsupported_rows(suites: &[SuiteReport]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use crate::report::{Diagnostic, Severity};
     use crate::secrets::Secrets;
     use crate::value::ObjectRef;
 
@@ -274,6 +308,8 @@ mod tests {
             message: "a\nb hidden".to_owned(),
             difference,
             missing: None,
+            is_error: false,
+            code: None,
             states: Some((secret("x"), secret("hidden"))),
             secrets: Secrets::default(),
         };
@@ -295,8 +331,14 @@ mod tests {
         }
     }
 
-    const VIEW: SuiteView =
-        SuiteView { fail_only: false, detailed: true, strict: false, palette: Palette::Plain, width: None };
+    const VIEW: SuiteView = SuiteView {
+        fail_only: false,
+        detailed: true,
+        strict: false,
+        skips_unsupported: false,
+        palette: Palette::Plain,
+        width: None,
+    };
 
     #[test]
     fn tables_line_up_and_secrets_are_masked() {
@@ -340,12 +382,20 @@ ID   POLICY   RULE   RESOURCE      RESULT    REASON          MESSAGE
 
     #[test]
     fn unloaded_suites_are_listed() {
-        let reasons = ["a:1:1: b | c\n  1 | secret", "d"].map(str::to_owned).to_vec();
-        let unloaded = [UnloadedSuite { file: "a".into(), reasons }];
+        let reasons = ["a:1:1: b | c", "d"].map(|message| Diagnostic {
+            severity: Severity::Error,
+            code: "KYV201".into(),
+            message: message.into(),
+        });
+        let unloaded = [UnloadedSuite { file: "a".into(), reasons: reasons.to_vec() }];
         let json = suites_json(&[], &unloaded, &VIEW);
         assert_eq!(
             json.get("notLoaded").map(Value::to_json).as_deref(),
-            Some(r#"[{"file":"a","reason":"a:1:1: b | c\nd"}]"#)
+            Some(concat!(
+                r#"[{"file":"a","reason":"a:1:1: b | c\nd","diagnostics":["#,
+                r#"{"severity":"error","code":"KYV201","message":"a:1:1: b | c"},"#,
+                r#"{"severity":"error","code":"KYV201","message":"d"}]}]"#
+            ))
         );
         assert_eq!(json.path(&["summary", "notLoaded"]).map(Value::to_json).as_deref(), Some("1"));
         let text = suites_markdown(&[], &unloaded, &VIEW);

@@ -14,7 +14,7 @@ use super::words::counted;
 /// The most paths that are shown for one object.
 const PATHS: usize = 3;
 
-/// The most rows of a table; those with the fewest changes are summed up in one more.
+/// The most rows of a table without errors and privileges; those with the fewest changes are summed up in one more.
 const ROWS: usize = 20;
 
 /// A row of a table.
@@ -58,6 +58,15 @@ impl Row {
     }
 }
 
+impl Row {
+    /// Whether a rule failed or a change is about privileges. Such rows come first and are never summed up.
+    fn is_grave(&self) -> bool {
+        let flags = Flag::ALL.into_iter().zip(self.flagged);
+        self.numbers.last().is_some_and(|errors| *errors > 0)
+            || flags.into_iter().any(|(flag, number)| flag == Flag::Privilege && number > 0)
+    }
+}
+
 /// The headings of [`Flag::ALL`].
 const FLAG_HEADINGS: [&str; Flag::ALL.len()] = ["Rollout", "Immutable", "Privilege"];
 
@@ -75,12 +84,13 @@ fn table(names: &[&'static str], columns: &Columns, rows: &[Row]) -> Table {
     Table::new(headings.collect(), names.len(), cells.collect())
 }
 
-/// The rows with the most changes, and the sum of the rest.
+/// The rows with errors or privileges, then those with the most changes, and the sum of the rest.
 fn folded(mut rows: Vec<Row>, columns: &Columns) -> Vec<Row> {
-    let weight = |row: &Row| (row.numbers[columns.changed], row.numbers.last().copied());
+    let weight = |row: &Row| (row.is_grave(), row.numbers[columns.changed], row.numbers.last().copied());
     rows.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| a.names.cmp(&b.names)));
-    if rows.len() > ROWS + 1 {
-        let rest = rows.split_off(ROWS);
+    let kept = ROWS.max(rows.iter().filter(|row| row.is_grave()).count());
+    if rows.len() > kept + 1 {
+        let rest = rows.split_off(kept);
         let count = rest.len();
         let sum = rest.into_iter().reduce(|mut sum, row| {
             sum.numbers.iter_mut().zip(row.numbers).for_each(|(sum, number)| *sum += number);
@@ -113,7 +123,8 @@ fn tables(tally: &Totals) -> Vec<(&'static str, Table)> {
             .rows
             .iter()
             .map(|(key, row)| Row::of_rule(&[&key.policy, &key.rule, &key.kind, &key.namespace], row));
-        let rows: Vec<Row> = rows.collect();
+        let mut rows: Vec<Row> = rows.collect();
+        rows.sort_by_key(|row| !row.is_grave());
         let names = ["Policy", "Rule", "Kind", "Namespace"];
         tables.push(("By policy, rule, kind and namespace", table(&names, &RULE_COLUMNS, &rows)));
     }
@@ -352,6 +363,20 @@ all 200 rows by policy, rule, kind and namespace: -o json
             page.contains("\n#### By kind\n\n| Kind | Objects | Would change | No change | Errors |\n"),
             "{page}"
         );
+    }
+
+    #[test]
+    fn rows_with_errors_or_privileges_come_first_and_are_not_summed_up() {
+        let row = |number: usize| Row {
+            names: vec![format!("n{number:03}")],
+            numbers: vec![1, 1, 0, usize::from(number == 150)],
+            flagged: [0, 0, usize::from((100..130).contains(&number))],
+        };
+        let rows = folded((0..200).map(row).collect(), &OBJECT_COLUMNS);
+        let names: Vec<&str> = rows.iter().map(|row| &*row.names[0]).collect();
+        // Errors are the last of the numbers by which they are sorted.
+        assert_eq!((names[0], names[1], names[30]), ("n150", "n100", "n129"));
+        assert_eq!(names[31..], ["(169 more)"]);
     }
 
     #[test]

@@ -24,14 +24,15 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use impact::Impact;
 pub use missing_data::MissingData;
 pub use order::OrderDependence;
-pub use outcome::{Outcome, RuleError, SkipReason};
+pub use outcome::{Outcome, RuleError, RulePlace, SkipReason};
 pub use server_dry_run::{ServerDryRun, ServerDryRuns};
 pub use suite::{
     Difference, MissingExpectation, Subject, SuiteCounts, SuiteReport, SuiteRow, UnloadedSuite, Verdict,
 };
 pub use totals::{Counts, Flag, FlagCounts, Flagged, RunningKyverno, Totals, TotalsKey, TotalsRow};
 pub use trace::{
-    ConditionTrace, ElementOutcome, ExceptionTrace, Iteration, Trace, VariableError, VariableTrace,
+    ConditionTrace, ElementOutcome, ExceptionTrace, ExpressionTrace, Iteration, Trace, VariableError,
+    VariableTrace,
 };
 pub use view::{ViewDifference, ViewReport};
 
@@ -193,18 +194,37 @@ impl PolicyReport {
 pub struct RuleReport {
     /// The rule's name; generated rules carry their generated name.
     pub rule: Text,
+    /// Whether the policy is its own only rule, as CEL policies are. `rule` is then its name.
+    pub is_policy: bool,
     /// The outcome.
     pub outcome: Outcome,
     /// The trigger of the rule, if this object is a target.
     pub trigger: Option<ObjectRef>,
+    /// Errors of mutations that the failure policy of a CEL policy ignores.
+    pub ignored: Vec<RuleError>,
     /// How the outcome came about, if requested.
     pub trace: Option<Box<Trace>>,
+    /// Those divergences of the policy that this rule reached.
+    pub divergences: DivergenceSet,
 }
 
 impl RuleReport {
     /// A report without trigger and trace.
     pub const fn new(rule: Text, outcome: Outcome) -> Self {
-        Self { rule, outcome, trigger: None, trace: None }
+        Self {
+            rule,
+            is_policy: false,
+            outcome,
+            trigger: None,
+            ignored: Vec::new(),
+            trace: None,
+            divergences: DivergenceSet::NONE,
+        }
+    }
+
+    /// `POLICY/RULE`, or the name of a policy that is its own rule.
+    pub fn title(&self, policy: &str) -> String {
+        if self.is_policy { policy.to_owned() } else { format!("{policy}/{}", self.rule) }
     }
 
     /// The changes of the rule.

@@ -1,7 +1,9 @@
 //! The outcomes of a rule.
 
+use std::ops::Range;
+
 use crate::diagnostics::Code;
-use crate::value::{ObjectRef, Pointer, Text, Value};
+use crate::value::{ObjectRef, Pointer, Segment, Text, Value};
 
 /// The outcome of one rule for one object.
 #[derive(Clone, Debug)]
@@ -51,6 +53,14 @@ pub enum SkipReason {
         /// The messages of the failed conditions; may be empty.
         message: String,
     },
+    /// The match condition of this name is false.
+    MatchCondition(Text),
+    /// No binding of the policy selects the object, or none has parameters.
+    NotBound,
+    /// The policy is for this version of the object's resource, to which a cluster converts the object.
+    OtherVersion(Text),
+    /// The policy failed with this error, and has `failurePolicy: Ignore`.
+    FailureIgnored(String),
     /// These policy exceptions apply, named as `namespace/name`.
     Exceptions(Vec<Text>),
     /// A condition anchor of the overlay does not hold.
@@ -85,6 +95,16 @@ impl std::fmt::Display for SkipReason {
             Self::NotSelected(reasons) => write!(f, "not selected: {}", reasons.join("; ")),
             Self::Preconditions { message } if message.is_empty() => f.write_str("preconditions not met"),
             Self::Preconditions { message } => write!(f, "preconditions not met; {message}"),
+            Self::MatchCondition(name) => write!(f, "match condition `{name}` is false"),
+            Self::FailureIgnored(error) => {
+                write!(f, "the policy failed and has `failurePolicy: Ignore`: {error}")
+            }
+            Self::OtherVersion(version) => write!(
+                f,
+                "the policy is for API version `{version}`, to which a cluster converts the object \
+                 (matchPolicy Equivalent)"
+            ),
+            Self::NotBound => f.write_str("no binding of the policy applies"),
             Self::Exceptions(names) => {
                 // Kyverno's text lacks the space before the names.
                 write!(f, "rule is skipped due to policy exceptions {}", names.join(", "))
@@ -120,12 +140,65 @@ pub struct RuleError {
     pub message: String,
     /// What would help, such as the flag for a missing input.
     pub hint: Option<String>,
+    /// The cause in Kyverno's words, if they are others.
+    pub original: Option<String>,
+    /// The node of the rule that failed, if it is known.
+    pub place: Option<Box<RulePlace>>,
+}
+
+/// A place in a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RulePlace {
+    /// The node, from the root of the rule.
+    pub pointer: Pointer,
+    /// The expression in it.
+    pub expression: Option<Text>,
+    /// The bytes of a part of the expression, where it is the whole text of the node.
+    pub part: Option<Range<usize>>,
+}
+
+impl RulePlace {
+    /// A whole node.
+    pub const fn node(pointer: Pointer) -> Self {
+        Self { pointer, expression: None, part: None }
+    }
 }
 
 impl RuleError {
     /// An error without a hint.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None }
+        Self { code, message: message.into(), hint: None, original: None, place: None }
+    }
+
+    /// The same error at a node of the rule, and an expression in it, unless it has a place.
+    #[must_use]
+    pub fn at(mut self, pointer: &Pointer, expression: Option<&Text>) -> Self {
+        let place =
+            || Box::new(RulePlace { pointer: pointer.clone(), expression: expression.cloned(), part: None });
+        self.place.get_or_insert_with(place);
+        self
+    }
+
+    /// The same error at a part of the text at a node of the rule.
+    #[must_use]
+    pub fn at_part(mut self, pointer: &Pointer, text: &str, part: Range<usize>) -> Self {
+        let place = RulePlace { pointer: pointer.clone(), expression: Some(text.into()), part: Some(part) };
+        self.place = Some(Box::new(place));
+        self
+    }
+
+    /// The same error, its place below a node: the patches of a `foreach` are documents of their own.
+    #[must_use]
+    pub fn below(mut self, node: &Pointer) -> Self {
+        const OF_RULES: [&str; 3] = ["context", "mutate", "preconditions"];
+        if let Some(place) = &mut self.place {
+            let first = place.pointer.segments().first();
+            let is_of_rule = matches!(first, Some(Segment::Key(key)) if OF_RULES.contains(&&**key));
+            if !is_of_rule {
+                place.pointer = node.join(&place.pointer);
+            }
+        }
+        self
     }
 
     /// The same error with a hint.

@@ -1,7 +1,10 @@
 //! Results of test suites.
 
+use crate::diagnostics::Code;
 use crate::secrets::Secrets;
 use crate::value::{ObjectRef, Text, Value};
+
+use super::diagnostic::Diagnostic;
 
 /// The result of one test suite.
 #[derive(Clone, Debug)]
@@ -20,7 +23,7 @@ pub struct UnloadedSuite {
     /// The file.
     pub file: Text,
     /// The errors in it and in the files it names.
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Diagnostic>,
 }
 
 /// The result of an expectation for one object.
@@ -40,8 +43,12 @@ pub struct SuiteRow {
     pub message: String,
     /// The difference to the expected object.
     pub difference: Option<Difference>,
-    /// The object whose file of expected objects does not exist.
+    /// The object that the file of expected objects lacks, or whose file does not exist.
     pub missing: Option<MissingExpectation>,
+    /// Whether the rule failed, so that the object is not a result to expect.
+    pub is_error: bool,
+    /// The code of its error.
+    pub code: Option<Code>,
     /// The object before and after; secrets in them must not be shown.
     pub states: Option<(Value, Value)>,
     /// The secrets in it.
@@ -66,7 +73,7 @@ pub enum Verdict {
     Fail,
     /// No rule matches the object. That counts as passed, whatever is expected.
     Skip,
-    /// The file with expected objects lacks the object: Kyverno omits such rows.
+    /// The file with expected objects lacks the object, and nothing was compared. Kyverno omits such rows.
     Dropped,
     /// It is about a rule that does not mutate.
     NotEvaluated,
@@ -102,7 +109,7 @@ pub struct Difference {
     pub object: Value,
 }
 
-/// An object whose file of expected objects does not exist.
+/// An object without an expected one.
 #[derive(Clone, Debug)]
 pub struct MissingExpectation {
     /// The file, as the suite names it.

@@ -19,6 +19,8 @@ pub struct Trace {
     pub iterations: Vec<Iteration>,
     /// The number of further iterations, which are not kept.
     pub omitted_iterations: usize,
+    /// The conditions and mutations of a CEL policy.
+    pub expressions: Vec<ExpressionTrace>,
 }
 
 impl Trace {
@@ -52,8 +54,25 @@ pub struct ConditionTrace {
     pub met: bool,
 }
 
-/// A variable that was resolved.
+/// An expression of a CEL policy that was evaluated.
 #[derive(Clone, Debug)]
+pub struct ExpressionTrace {
+    /// The binding and the parameter, of a policy with bindings.
+    pub invocation: Option<Text>,
+    /// Its place in the policy.
+    pub place: Pointer,
+    /// Its name, if it has one.
+    pub name: Option<Text>,
+    /// The expression.
+    pub expression: Text,
+    /// Its value, or the error.
+    pub value: Result<Value, VariableError>,
+    /// The parts of a false condition that decided, with their values.
+    pub because: Vec<(Text, Result<Value, VariableError>)>,
+}
+
+/// A variable that was resolved.
+#[derive(Clone, Debug, PartialEq)]
 pub struct VariableTrace {
     /// The iteration, as an index of [`Trace::iterations`]; `None` outside of loops.
     pub iteration: Option<usize>,

@@ -143,6 +143,15 @@ impl DivergenceTracker {
         self.reached.set(reached);
     }
 
+    /// Runs something, and returns the divergences that it reached, too.
+    pub fn during<T>(&self, run: impl FnOnce() -> T) -> (T, DivergenceSet) {
+        let before = self.reached.take();
+        let result = run();
+        let during = self.reached.get();
+        self.reach_all(before);
+        (result, during)
+    }
+
     /// The recorded divergences.
     pub fn reached(&self) -> DivergenceSet {
         self.reached.get()
@@ -159,6 +168,17 @@ mod tests {
         assert!(tracker.reached().is_empty());
         assert!(!tracker.documented(Divergence::ReplaceOfMissing));
         assert_eq!(tracker.reached().iter().collect::<Vec<_>>(), [Divergence::ReplaceOfMissing]);
+    }
+
+    #[test]
+    fn divergences_of_a_part_are_known() {
+        let tracker = DivergenceTracker::new(Semantics::Kyverno);
+        tracker.reach(Divergence::ReplaceOfMissing);
+        let ((), during) = tracker.during(|| tracker.reach(Divergence::FailedRule));
+        assert_eq!(during.iter().collect::<Vec<_>>(), [Divergence::FailedRule]);
+        assert_eq!(tracker.reached().iter().count(), 2);
+        let ((), during) = tracker.during(|| tracker.reach(Divergence::FailedRule));
+        assert!(!during.is_empty());
     }
 
     #[test]

@@ -214,6 +214,18 @@ divergences! {
     RoundedInteger = 75, "integers of an overlay above 2^53",
         "written with every digit",
         "rounded to the next float";
+    AutogenOfConfigurations = 77, "autogen of apply configurations and conditions of a CEL policy",
+        "each `Object{…}` is that of the Pod template, and so are its labels and annotations",
+        "parts of the text are replaced: constructors of metadata, and those inside of other expressions, are at wrong places, an error";
+    AutogenOfPatches = 78, "autogen of JSON patches and variables of a CEL policy",
+        "paths and fields are those of the Pod template",
+        "they stay those of the Pod: an error, or a field that the API server drops";
+    OldObjectOfCreation = 79, "`oldObject` of a creation in a CEL policy",
+        "null",
+        "an empty map";
+    NameOfGeneratedName = 80, "`resourceNames` of a CEL policy and generated names",
+        "an object without a name has none of these names",
+        "one of the names is the beginning of `generateName`";
 }
 
 impl fmt::Display for Divergence {

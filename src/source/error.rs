@@ -2,10 +2,13 @@
 
 use std::fmt;
 use std::io;
+use std::mem::{self, Discriminant};
+use std::ops::Range;
 
 use crate::diagnostics::{Code, Coded};
+use crate::policy::PolicyError;
 use crate::value::Pointer;
-use crate::yaml::{Document, Position, SyntaxError, excerpt};
+use crate::yaml::{Document, DocumentNodes, Position, SyntaxError, excerpt, underlined};
 
 use super::cluster::ClusterError;
 
@@ -55,7 +58,7 @@ pub enum SourceError {
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
     /// An error in a document.
-    #[error("{place}: {message}{place:#}")]
+    #[error(fmt = document_error)]
     Document {
         /// The code of the cause.
         code: Code,
@@ -134,6 +137,12 @@ pub enum SourceError {
     },
 }
 
+/// The message with its place, and the line, which the alternate form leaves out.
+fn document_error(_: &Code, place: &Place, message: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{place}: {message}")?;
+    if f.alternate() { Ok(()) } else { write!(f, "\n{}", place.excerpt) }
+}
+
 impl SourceError {
     /// Whether the results of all other inputs are invalid, too. After errors of a cluster they are incomplete.
     pub const fn spoils_the_rest(&self) -> bool {
@@ -158,6 +167,30 @@ impl SourceError {
         }
     }
 
+    /// What is the same in the errors of several files: the kind of error, and what it says without file and place.
+    pub fn cause(&self) -> (Discriminant<Self>, String) {
+        let detail = match self {
+            Self::Io { act, cause, .. } => format!("{act}: {cause}"),
+            Self::BadGlob { fault, .. } => (*fault).to_owned(),
+            Self::Syntax(error) => error.message(),
+            Self::Document { message, .. } => message.clone(),
+            Self::Empty { kind, .. } => (*kind).to_owned(),
+            Self::NoProgram { programs, .. } => programs.clone(),
+            Self::Program { program, status, .. } => format!("{program}: {status}"),
+            Self::Cluster(cause) | Self::Unread { cause, .. } | Self::Absent { cause, .. } => {
+                cause.to_string()
+            }
+            Self::EmptyGlob { .. }
+            | Self::EmptyDirectory { .. }
+            | Self::Url { .. }
+            | Self::Nothing
+            | Self::NoPolicy { .. }
+            | Self::Occupied { .. }
+            | Self::NoRecording { .. } => String::new(),
+        };
+        (mem::discriminant(self), detail)
+    }
+
     /// An error of the system while reading.
     pub(super) fn unreadable(path: impl Into<String>, cause: io::Error) -> Self {
         Self::Io { path: path.into(), act: "read", cause }
@@ -171,6 +204,17 @@ impl SourceError {
     /// An error at a node of a document, or at the nearest node above it that exists.
     pub(super) fn at(code: Code, document: &Document, pointer: &Pointer, message: impl Into<String>) -> Self {
         Self::Document { code, place: Place::of(document, pointer), message: message.into() }
+    }
+
+    /// An error of a policy, binding or exception in a document, which begins at a node. `title` says what it is.
+    pub(super) fn of_policy(document: &Document, at: &Pointer, error: &PolicyError, title: &str) -> Self {
+        let pointer = at.join(&error.pointer);
+        let (code, message) = (error.code, format!("{title}: {error}"));
+        let Some(offset) = error.offset else { return Self::at(code, document, &pointer, message) };
+        match document.position_in(&pointer, offset) {
+            Some(position) => Self::Document { code, place: Place::at(document, position), message },
+            None => Self::at(code, document, &pointer, format!("{message} (at byte {offset} of the text)")),
+        }
     }
 }
 
@@ -221,18 +265,31 @@ pub struct Place {
 impl Place {
     /// The place of a node, or of the nearest node above it that the document has.
     pub fn of(document: &Document, pointer: &Pointer) -> Self {
-        let position = document.nearest_position(pointer);
+        Self::at(document, document.nearest_position(pointer))
+    }
+
+    fn at(document: &Document, position: Position) -> Self {
         let source = document.source();
         Self { name: source.name().to_owned(), position, excerpt: excerpt(source, &position) }
     }
 }
 
+impl Place {
+    /// The place of a part of a document, which is underlined.
+    pub(super) fn underlined(nodes: &DocumentNodes, part: &Range<usize>) -> Self {
+        let position = nodes.position(part.start);
+        let source = nodes.source();
+        Self { name: source.name().to_owned(), position, excerpt: underlined(source, &position, part.len()) }
+    }
+
+    /// The line of the file, and a mark below the place.
+    pub fn excerpt(&self) -> &str {
+        &self.excerpt
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if f.alternate() {
-            write!(f, "\n{}", self.excerpt)
-        } else {
-            write!(f, "{}:{}", self.name, self.position)
-        }
+        write!(f, "{}:{}", self.name, self.position)
     }
 }

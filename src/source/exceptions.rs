@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diagnostics::Code;
-use crate::policy::{DocumentKind, Policy, PolicyException, kind_of};
+use crate::policy::{CelException, DocumentKind, Policy, PolicyError, PolicyException, kind_of};
 use crate::semantics::Semantics;
 use crate::value::{GroupVersionKind, Pointer, Value};
 use crate::yaml::{Document, Limits, Source};
@@ -22,6 +22,10 @@ pub struct LoadedExceptions {
     pub exceptions: Vec<PolicyException>,
     /// The file and line of each.
     pub origins: Vec<String>,
+    /// Those from CEL policies, in input order.
+    pub cel: Vec<CelException>,
+    /// The file and line of each.
+    cel_origins: Vec<String>,
     /// Notes on exceptions that are not evaluated.
     pub left_out: Vec<String>,
     /// Other notes, with their codes.
@@ -37,7 +41,11 @@ impl LoadedExceptions {
             let misses = exception.unmatched_names(policies).into_iter();
             misses.map(move |miss| format!("{origin}: exception {name}: {miss}"))
         });
-        misses.collect()
+        let cel = self.cel.iter().zip(&self.cel_origins).flat_map(|(exception, origin)| {
+            let misses = exception.unmatched_names(policies).into_iter();
+            misses.map(move |miss| format!("{origin}: exception {}: {miss}", exception.name))
+        });
+        misses.chain(cel).collect()
     }
 }
 
@@ -120,9 +128,7 @@ impl ExceptionLoader {
             _ => return false,
         }
         if &*kind.group != "kyverno.io" {
-            let text =
-                format!("{origin}: PolicyException {name} is for policies of {}: not evaluated", kind.group);
-            self.loaded.left_out.push(text);
+            self.cel_exception(document, at, value, origin);
             return true;
         }
         match PolicyException::parse(value, self.semantics) {
@@ -131,20 +137,43 @@ impl ExceptionLoader {
                     let text = format!("{origin}: exception {name}: {}", note.text);
                     self.loaded.notes.push((note.code, text));
                 }
-                if let Some(first) = self.seen.insert(name.clone(), origin.clone()) {
-                    let text =
-                        format!("{origin}: exception {name} is also defined in {first}; both are used");
-                    self.loaded.notes.push((Code::DefinedTwice, text));
-                }
+                self.note_twice(&kind.group, &name, &origin);
                 self.loaded.exceptions.push(exception);
                 self.loaded.origins.push(origin);
             }
-            Err(errors) => self.errors.extend(errors.iter().map(|error| {
-                let message = format!("exception {name}: {error}");
-                SourceError::at(error.code, document, &at.join(&error.pointer), message)
-            })),
+            Err(errors) => self.refuse(document, at, &errors, &name),
         }
         true
+    }
+
+    /// Loads an exception from CEL policies.
+    fn cel_exception(&mut self, document: &Document, at: &Pointer, value: &Value, origin: String) {
+        let name = full_name(value);
+        match CelException::parse(value) {
+            Ok(exception) if !exception.is_for_mutation() => {
+                let text =
+                    format!("{origin}: PolicyException {name} is for no policy that mutates: not evaluated");
+                self.loaded.left_out.push(text);
+            }
+            Ok(exception) => {
+                self.note_twice("policies.kyverno.io", &name, &origin);
+                self.loaded.cel.push(exception);
+                self.loaded.cel_origins.push(origin);
+            }
+            Err(errors) => self.refuse(document, at, &errors, &name),
+        }
+    }
+
+    fn note_twice(&mut self, group: &str, name: &str, origin: &str) {
+        if let Some(first) = self.seen.insert(format!("{group}/{name}"), origin.to_owned()) {
+            let text = format!("{origin}: exception {name} is also defined in {first}; both are used");
+            self.loaded.notes.push((Code::DefinedTwice, text));
+        }
+    }
+
+    fn refuse(&mut self, document: &Document, at: &Pointer, errors: &[PolicyError], name: &str) {
+        let title = format!("exception {name}");
+        self.errors.extend(errors.iter().map(|error| SourceError::of_policy(document, at, error, &title)));
     }
 
     /// The exceptions of all inputs.

@@ -16,6 +16,8 @@ use super::text::bounded;
 pub struct Kustomize {
     /// The kubectl that started this program, which is tried first.
     pub kubectl: Option<OsString>,
+    /// Further arguments.
+    pub options: Vec<String>,
 }
 
 impl Kustomize {
@@ -40,6 +42,7 @@ pub fn kustomize(folder: &Path, programs: &Kustomize, limits: &Limits) -> Result
         };
         return Err(SourceError::unreadable(shown, cause));
     }
+    let options = &programs.options;
     let programs = programs.programs();
     for (program, argument) in &programs {
         // A folder must not look like a flag.
@@ -47,6 +50,7 @@ pub fn kustomize(folder: &Path, programs: &Kustomize, limits: &Limits) -> Result
         let child = Command::new(program)
             .arg(argument)
             .arg(path)
+            .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
@@ -93,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_calling_kubectl_comes_first() {
-        let programs = Kustomize { kubectl: Some("/opt/kubectl".into()) }.programs();
+        let programs = Kustomize { kubectl: Some("/opt/kubectl".into()), ..Kustomize::default() }.programs();
         assert_eq!(programs[0], ("/opt/kubectl".into(), "kustomize"));
         assert_eq!(Kustomize::default().programs().len(), 2);
     }

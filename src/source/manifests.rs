@@ -11,7 +11,7 @@ use crate::yaml::{Document, Limits, Source};
 
 use super::prescan::{namespaces_in, objects_in};
 use super::text::{parse, read_text};
-use super::{Location, RequestedResources, SourceError, Walk, expand};
+use super::{Exclusions, Location, RequestedResources, SourceError, Walk, expand};
 
 /// The most files, and bytes of files, that are parsed at once.
 const MAX_PARSED_FILES: usize = 64;
@@ -67,6 +67,7 @@ pub struct Manifests {
     pub(super) limits: Limits,
     /// The first input with objects that are only targets.
     further: Option<usize>,
+    exclusions: Exclusions,
 }
 
 #[derive(Debug)]
@@ -79,8 +80,13 @@ pub(super) enum Input {
 
 impl Manifests {
     /// No inputs yet.
-    pub const fn new(limits: Limits) -> Self {
-        Self { inputs: Vec::new(), limits, further: None }
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Leaves files and folders out of what is added from now on.
+    pub fn exclude(&mut self, exclusions: Exclusions) {
+        self.exclusions = exclusions;
     }
 
     /// Adds the files that an argument stands for.
@@ -90,6 +96,9 @@ impl Manifests {
     /// As [`expand`] and [`read_text`], and an empty standard input.
     pub fn add(&mut self, argument: &Path, walk: Walk) -> Result<(), SourceError> {
         for location in expand(argument, walk)? {
+            if self.exclusions.leave_out(argument, &location) {
+                continue;
+            }
             let regular = match &location {
                 Location::File { path, .. } => fs::metadata(path).ok().filter(fs::Metadata::is_file),
                 Location::Stdin => None,

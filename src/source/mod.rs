@@ -4,6 +4,7 @@
 //! engine's lookups in them. Knows nothing of arguments and output formats.
 
 mod batch;
+mod bindings;
 pub mod cluster;
 mod context_objects;
 mod crds;
@@ -17,6 +18,7 @@ mod not_evaluated;
 mod old_objects;
 mod paths;
 mod policies;
+mod policy_texts;
 mod prescan;
 mod suites;
 mod text;
@@ -36,8 +38,9 @@ pub use kustomize::{Kustomize, kustomize};
 pub use manifests::{Content, InputDocument, Manifests};
 pub use not_evaluated::{Unsupported, UnsupportedCause, not_evaluated};
 pub use old_objects::OldObjects;
-pub use paths::{Location, Walk, expand, relative_to_current_folder};
+pub use paths::{Exclusions, Location, Walk, expand, relative_to_current_folder};
 pub use policies::{LoadedPolicies, PolicyLoader, PolicyNote, PolicyWarning, Refused};
+pub use policy_texts::{PolicyText, PolicyTexts};
 pub use suites::{find_suites, read_all, read_file};
 pub use text::{items_of, read_text};
 pub use user::load_user;

@@ -4,9 +4,8 @@ use std::fmt;
 
 use crate::diagnostics::{Code, Coded};
 use crate::policy::{NotEvaluated, Policy, Why};
-use crate::value::Text;
 
-use super::{LoadedPolicies, PolicyNote};
+use super::LoadedPolicies;
 
 /// A policy whose result is missing in part or whole.
 #[derive(Clone, Debug)]
@@ -22,8 +21,6 @@ pub struct Unsupported {
 /// Why the result of a policy is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum UnsupportedCause {
-    /// Policies of this kind are not evaluated.
-    Kind(Text),
     /// A rule, or a part of the policy, is not evaluated.
     Part(Why),
     /// A cluster refuses the policy, with this message.
@@ -33,7 +30,6 @@ pub enum UnsupportedCause {
 impl Coded for UnsupportedCause {
     fn code(&self) -> Code {
         match self {
-            Self::Kind(_) => Code::UnsupportedKind,
             Self::Part(_) => Code::UnsupportedRule,
             Self::Refused(_) => Code::RefusedByCluster,
         }
@@ -44,9 +40,6 @@ impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { origin, name, cause } = self;
         match cause {
-            UnsupportedCause::Kind(kind) => {
-                write!(f, "{origin}: {kind} {name}: this kind is not evaluated by this version")
-            }
             UnsupportedCause::Part(why) => write!(f, "{origin}: {name}: not evaluated: {why}"),
             UnsupportedCause::Refused(message) => write!(f, "{origin}: {name}: {message}"),
         }
@@ -54,18 +47,9 @@ impl fmt::Display for Unsupported {
 }
 
 impl LoadedPolicies {
-    /// The policies whose result is missing in part or whole: unsupported kinds and rules, and policies that a cluster
-    /// refuses.
+    /// The policies whose result is missing in part or whole: unsupported rules, and policies that a cluster refuses.
     pub fn unsupported(&self) -> Vec<Unsupported> {
-        let kinds = self.notes.iter().filter_map(|note| match note {
-            PolicyNote::Planned { origin, kind, name } => Some(Unsupported {
-                origin: origin.clone(),
-                name: name.clone(),
-                cause: UnsupportedCause::Kind(kind.clone()),
-            }),
-            _ => None,
-        });
-        let mut found: Vec<Unsupported> = kinds.collect();
+        let mut found = Vec::new();
         for (policy, origin) in self.policies.iter().zip(&self.origins) {
             let parts = policy.meta().not_evaluated.iter().filter(|skipped| skipped.why.changes_the_result());
             found.extend(parts.map(|skipped| not_evaluated(policy, origin, skipped)));

@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use glob::{MatchOptions, Pattern};
+
 use super::SourceError;
 
 /// The deepest nesting of folders that are searched.
@@ -52,6 +54,43 @@ pub enum Walk {
     Deep,
     /// With all folders below whose names do not start with a dot.
     DeepWithoutDots,
+}
+
+/// Files and folders that are left out of arguments.
+#[derive(Debug, Default)]
+pub struct Exclusions(Vec<Pattern>);
+
+impl Exclusions {
+    /// Globs: of names, or with a `/` of paths below the argument.
+    ///
+    /// # Errors
+    ///
+    /// The first text that is no glob.
+    pub fn new(globs: &[String]) -> Result<Self, SourceError> {
+        let pattern = |glob: &String| {
+            Pattern::new(glob.trim_end_matches('/'))
+                .map_err(|error| SourceError::BadGlob { pattern: glob.clone(), fault: error.msg })
+        };
+        globs.iter().map(pattern).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether a file that an argument stands for is left out, or one of its folders is. A named file is not.
+    pub(super) fn leave_out(&self, argument: &Path, location: &Location) -> bool {
+        const OPTIONS: MatchOptions = MatchOptions {
+            case_sensitive: true,
+            require_literal_separator: true,
+            require_literal_leading_dot: false,
+        };
+        let Location::File { path, named: false } = location else { return false };
+        let below = path.strip_prefix(argument).unwrap_or(path);
+        self.0.iter().any(|pattern| {
+            let is_path = pattern.as_str().contains('/');
+            below.ancestors().any(|part| match part.file_name().filter(|_| !is_path) {
+                Some(name) => pattern.matches_with(&name.to_string_lossy(), OPTIONS),
+                None => is_path && pattern.matches_path_with(part, OPTIONS),
+            })
+        })
+    }
 }
 
 /// The texts that an argument stands for, in the order of their names.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,13 +10,14 @@ use indexmap::IndexMap;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::diagnostics::Code;
-use crate::policy::{DocumentKind, Policy, PolicyChoice, PolicyError, WarningCause, kind_of, parse};
+use crate::policy::{Binding, DocumentKind, Policy, PolicyChoice, PolicyError, WarningCause, kind_of, parse};
 use crate::semantics::{Dialect, DivergenceSet};
 use crate::value::{Pointer, Text, Value};
 use crate::yaml::{Document, Limits, Source, print};
 
+use super::bindings::{Miss, bindable, join};
 use super::text::{documents_of, items_of, read_documents};
-use super::{Location, Place, SourceError, Walk, expand};
+use super::{Location, Place, PolicyText, SourceError, Walk, expand};
 
 /// The policies of the inputs.
 #[derive(Debug, Default)]
@@ -24,6 +26,8 @@ pub struct LoadedPolicies {
     pub policies: Vec<Policy>,
     /// The file and line of each.
     pub origins: Vec<String>,
+    /// The text of each.
+    pub texts: Vec<PolicyText>,
     /// Notes on other documents.
     pub notes: Vec<PolicyNote>,
     /// What loads and cannot be meant.
@@ -45,14 +49,23 @@ pub struct PolicyWarning {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PolicyNote {
-    /// A policy of a kind that is not supported yet.
-    Planned {
+    /// A binding whose policy does not exist.
+    BindingMisses {
         /// The file and line.
         origin: String,
-        /// The kind.
-        kind: Text,
         /// The name.
-        name: String,
+        name: Text,
+        /// The name of the policy.
+        policy: Text,
+        /// The policy that was probably meant.
+        meant: Option<String>,
+    },
+    /// A `MutatingAdmissionPolicy` without a binding.
+    NotBound {
+        /// The file and line.
+        origin: String,
+        /// The name.
+        name: Text,
     },
     /// A policy of a kind that mutates nothing, or an object that belongs to one.
     Other {
@@ -108,6 +121,8 @@ pub struct PolicyLoader {
     limits: Limits,
     choice: PolicyChoice,
     loaded: LoadedPolicies,
+    /// Bindings with their origins.
+    bindings: Vec<(Binding, String)>,
     refused: Refused,
     /// The patterns of the choice that name nothing.
     unmatched: PolicyChoice,
@@ -183,6 +198,13 @@ impl PolicyLoader {
                         self.node(document, &Pointer::ROOT, value);
                     }
                 }
+                // All its bindings are read as well.
+                if let Some(policy) = self.loaded.policies.last_mut().and_then(bindable)
+                    && kind == policy.meta.kind
+                    && name == *policy.meta.name
+                {
+                    policy.bindings.get_or_insert_default();
+                }
             }
             Err(errors) => self.refused.errors.extend(errors),
         }
@@ -227,15 +249,29 @@ impl PolicyLoader {
         if self.documents > 0 {
             self.loaded.notes.push(PolicyNote::NoPolicies { documents: self.documents, files: self.files });
         }
-        let planned = |note: &PolicyNote| matches!(note, PolicyNote::Planned { .. });
-        if self.refused.errors.is_empty()
-            && self.unmatched.is_everything()
-            && self.loaded.policies.is_empty()
-            && !self.loaded.notes.iter().any(planned)
+        if self.refused.errors.is_empty() && self.unmatched.is_everything() && self.loaded.policies.is_empty()
         {
             self.refused.errors.push(SourceError::NoPolicy { path: inputs.to_owned() });
         }
+        self.join_bindings();
         (self.loaded, self.refused)
+    }
+
+    /// Adds the bindings to their policies. Notes those whose policy does not exist, and policies without one.
+    fn join_bindings(&mut self) {
+        let LoadedPolicies { policies, origins, notes, .. } = &mut self.loaded;
+        let misses = join(mem::take(&mut self.bindings), policies);
+        // A policy that is not chosen is not known.
+        for Miss { binding, origin, meant } in misses.into_iter().filter(|_| self.choice.is_everything()) {
+            let Binding { name, policy, .. } = binding;
+            notes.push(PolicyNote::BindingMisses { origin, name, policy, meant });
+        }
+        for (policy, origin) in policies.iter_mut().zip(origins) {
+            if let Some(policy) = bindable(policy).filter(|policy| policy.bindings.is_none()) {
+                let name = policy.meta.name.clone();
+                notes.push(PolicyNote::NotBound { origin: origin.clone(), name });
+            }
+        }
     }
 
     /// Loads a node of a document; `false` if it is no policy.
@@ -250,12 +286,11 @@ impl PolicyLoader {
     fn is_chosen(&mut self, found: &mut Found) -> bool {
         match found {
             Found::NoPolicy => true,
-            Found::Note(PolicyNote::Planned { name, .. } | PolicyNote::Other { name, .. })
-            | Found::Invalid { name, .. } => {
+            Found::Note(PolicyNote::Other { name, .. }) | Found::Invalid { name, .. } => {
                 self.unmatched.remove_possible(name);
                 self.choice.may_have(name)
             }
-            Found::Note(_) => true,
+            Found::Note(_) | Found::Binding { .. } => true,
             Found::Policy { policy, .. } => {
                 self.unmatched.remove_matched(policy);
                 self.choice.narrow(policy)
@@ -270,18 +305,27 @@ impl PolicyLoader {
         match found {
             Found::NoPolicy => {}
             Found::Note(note) => self.loaded.notes.push(note),
+            Found::Binding { binding, origin } => {
+                let key = format!("binding {}", binding.name);
+                if let Some(first) = self.seen.insert(key, origin.clone()) {
+                    let name = binding.name.to_string();
+                    self.loaded.notes.push(PolicyNote::Twice { origin: origin.clone(), first, name });
+                }
+                self.bindings.push((*binding, origin));
+            }
             Found::Invalid { name, errors, divergences } => {
                 self.refused.policies.push(name);
                 self.refused.errors.extend(errors);
                 self.refused.divergences.extend(divergences);
             }
-            Found::Policy { policy, kind, name, origin, places } => {
+            Found::Policy { policy, kind, name, origin, text, places } => {
                 if let Some(first) = self.seen.insert(format!("{kind}/{name}"), origin.clone()) {
                     self.loaded.notes.push(PolicyNote::Twice { origin: origin.clone(), first, name });
                 }
                 self.loaded.warnings.extend(located(&policy, &places));
                 self.loaded.policies.push(*policy);
                 self.loaded.origins.push(origin);
+                self.loaded.texts.push(text);
             }
         }
     }
@@ -291,6 +335,10 @@ impl PolicyLoader {
 enum Found {
     NoPolicy,
     Note(PolicyNote),
+    Binding {
+        binding: Box<Binding>,
+        origin: String,
+    },
     Invalid {
         name: String,
         errors: Vec<SourceError>,
@@ -301,6 +349,7 @@ enum Found {
         kind: Text,
         name: String,
         origin: String,
+        text: PolicyText,
         /// Those of its warnings.
         places: Vec<(Pointer, Place)>,
     },
@@ -335,9 +384,17 @@ impl Found {
         let name = || full_name(value);
         match kind_of(value) {
             DocumentKind::NotAPolicy => Self::NoPolicy,
-            DocumentKind::Planned(kind) => {
-                Self::Note(PolicyNote::Planned { origin: origin(), kind, name: name() })
-            }
+            DocumentKind::Binding => match Binding::parse(value) {
+                Ok(binding) => Self::Binding { binding: Box::new(binding), origin: origin() },
+                Err(errors) => {
+                    let title = format!("binding {}", name());
+                    let errors = errors
+                        .iter()
+                        .map(|error| SourceError::of_policy(document, at, error, &title))
+                        .collect();
+                    Self::Invalid { name: name(), errors, divergences: DivergenceSet::NONE }
+                }
+            },
             DocumentKind::OtherPolicy(kind) => {
                 Self::Note(PolicyNote::Other { origin: origin(), kind, name: name() })
             }
@@ -352,21 +409,16 @@ impl Found {
                     let pointers = policy.meta().warnings.iter().map(|warning| &warning.pointer);
                     let place = |pointer: &Pointer| (pointer.clone(), Place::of(document, &at.join(pointer)));
                     let places = pointers.map(place).collect();
-                    Self::Policy { policy: Box::new(policy), kind, name: name(), origin: origin(), places }
+                    let (policy, text) = (Box::new(policy), PolicyText::new(document, at));
+                    Self::Policy { policy, kind, name: name(), origin: origin(), text, places }
                 }
                 Err(errors) => {
                     let mut divergences = DivergenceSet::NONE;
                     let located = |error: PolicyError| {
                         error.divergence.into_iter().for_each(|divergence| divergences.insert(divergence));
-                        let place = at.join(&error.pointer);
                         let rule = error.rule.as_ref();
                         let rule = rule.map_or_else(String::new, |rule| format!(", rule {rule}"));
-                        SourceError::at(
-                            error.code,
-                            document,
-                            &place,
-                            format!("policy {}{rule}: {error}", name()),
-                        )
+                        SourceError::of_policy(document, at, &error, &format!("policy {}{rule}", name()))
                     };
                     let errors = errors.into_iter().map(located).collect();
                     Self::Invalid { name: name(), errors, divergences }
@@ -466,12 +518,68 @@ spec:
     #[test]
     fn policies_of_other_kinds_are_noted() {
         let text = format!(
-            "{POLICY}---\napiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {{name: m}}\n\
-             ---\napiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {{name: e, namespace: ns}}\n"
+            "{POLICY}---\napiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {{name: e, namespace: ns}}\n"
         );
         let notes = load(&[("a.yaml", &text)], &["a.yaml"]).unwrap().notes;
-        assert!(matches!(&notes[0], PolicyNote::Planned { name, .. } if name == "m"), "{notes:?}");
-        assert!(matches!(&notes[1], PolicyNote::Other { name, .. } if name == "ns/e"), "{notes:?}");
+        assert!(matches!(&notes[0], PolicyNote::Other { name, .. } if name == "ns/e"), "{notes:?}");
+    }
+
+    const ADMISSION_POLICY: &str = "apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: bound}
+spec:
+  reinvocationPolicy: Never
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch:
+      expression: >-
+        [JSONPatch{op: 'add',
+          path: '/a', value: 1}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: binding}
+spec: {policyName: bound}
+";
+
+    #[test]
+    fn bindings_are_joined_to_policies_of_other_files() {
+        let (policy, binding) = ADMISSION_POLICY.split_once("---\n").unwrap();
+        let other = policy.replace("name: bound", "name: other");
+        let files = [("d/a.yaml", binding), ("d/b.yaml", policy), ("d/c.yaml", &*other)];
+        let loaded = load(&files, &["d"]).unwrap();
+        let bindings = loaded.policies.iter().map(|policy| match policy {
+            Policy::Cel(policy) => policy.bindings.as_ref().map(Vec::len),
+            _ => None,
+        });
+        let bindings: Vec<_> = bindings.collect();
+        assert_eq!(bindings, [Some(1), None]);
+        assert!(matches!(&*loaded.notes, [PolicyNote::NotBound { name, .. }] if &**name == "other"));
+        let faulty = ADMISSION_POLICY.replace("policyName: bound", "policyName: bond");
+        let notes = load(&[("a.yaml", &faulty)], &["a.yaml"]).unwrap().notes;
+        assert!(
+            matches!(&notes[0], PolicyNote::BindingMisses { meant: Some(meant), .. } if meant == "bound"),
+            "{notes:?}"
+        );
+        let faulty = ADMISSION_POLICY.replace("policyName", "policy");
+        let errors = load(&[("a.yaml", &faulty)], &["a.yaml"]).unwrap_err();
+        assert!(errors[0].starts_with("a.yaml:19:1: binding binding: spec: required field"), "{errors:?}");
+    }
+
+    #[test]
+    fn a_fault_of_an_expression_has_its_place() {
+        let faulty = ADMISSION_POLICY.replace("value: 1", "value: nope");
+        let errors = load(&[("a.yaml", &faulty)], &["a.yaml"]).unwrap_err();
+        let expected = "a.yaml:14:30: policy bound: spec.mutations[0].jsonPatch.expression: undeclared reference to \
+                        'nope'";
+        assert!(errors[0].starts_with(expected), "{errors:?}");
+        assert!(
+            errors[0]
+                .ends_with("\n14 |           path: '/a', value: nope}]\n   |                              ^")
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::engine::{LAST_APPLIED, World};
 use crate::policy::{Operation, Policy, RuleSummary, Why};
 use crate::report::{
-    Difference, MissingExpectation, ObjectReport, Outcome, RuleReport, Subject, SuiteRow, Verdict,
+    Difference, MissingExpectation, ObjectReport, Outcome, RuleReport, SkipReason, Subject, SuiteRow, Verdict,
 };
 use crate::resources::KindScope;
 use crate::secrets::Secrets;
@@ -15,6 +15,7 @@ use super::compare::{in_order_of, is_same, without_noise};
 use super::document::{Expectation, ResourceSpec, Status, Suite};
 
 const DEFAULT_NAMESPACE: &str = "default";
+const RESOURCE_ERROR: &str = "Resource error: ";
 
 /// The expected objects of files, by the names that the suite has for the files.
 pub type ExpectedFiles = BTreeMap<Text, Result<Vec<Value>, UnreadableFile>>;
@@ -109,6 +110,8 @@ impl Checker<'_> {
             let mut added = rows.split_off(first);
             added.retain(|row| row.verdict != Verdict::Dropped);
             rows.append(&mut added);
+        } else {
+            self.fail_uncompared(rows.get_mut(first..).unwrap_or_default());
         }
     }
 
@@ -146,7 +149,7 @@ impl Checker<'_> {
         let name = self.expectation.policy_name();
         let applied = || {
             report.rules().filter(|(policy, rule)| {
-                policy.policy.rsplit('/').next() == Some(name) && self.expectation.is_about(&rule.rule)
+                policy.policy.rsplit('/').next() == Some(name) && self.is_about(&rule.rule)
             })
         };
         let mut patched = applied().filter_map(|(_, rule)| match &rule.outcome {
@@ -168,15 +171,25 @@ impl Checker<'_> {
         }
     }
 
+    /// Whether the expectation is about CEL policies. They have no rules, and Kyverno ignores one that the row names.
+    fn is_about_cel(&self) -> bool {
+        self.policies().any(|policy| matches!(policy, Policy::Cel(_)))
+    }
+
+    /// Whether the expectation is about a rule of the policy.
+    fn is_about(&self, rule: &str) -> bool {
+        self.is_about_cel() || self.expectation.is_about(rule)
+    }
+
     /// Whether the policy has a rule that the expectation is about, not only one that it could be generated from.
     fn has_the_rule(&self) -> bool {
-        self.policies().flat_map(Policy::rules).any(|rule| self.expectation.is_about(rule.name))
+        self.policies().flat_map(Policy::rules).any(|rule| self.is_about(rule.name))
     }
 
     /// Whether a policy has rules that the expectation is about, and that run.
     fn runnable(&self, policy: &Policy) -> Runnable {
         let skipped = &policy.meta().not_evaluated;
-        let could = |rule: &str| self.expectation.could_be_about(rule);
+        let could = |rule: &str| self.is_about(rule) || self.expectation.could_be_about(rule);
         let about = |rule: &&RuleSummary<'_>| could(rule.name) || could(rule.source);
         let rules = policy.rules();
         if let Some(whole) = skipped.iter().find(|skipped| skipped.rule.is_none()) {
@@ -278,7 +291,7 @@ impl Checker<'_> {
             if policy.policy.rsplit('/').next() != Some(name) {
                 continue;
             }
-            for rule in policy.rules.iter().filter(|rule| self.expectation.is_about(&rule.rule)) {
+            for rule in policy.rules.iter().filter(|rule| self.is_about(&rule.rule)) {
                 if matches!(rule.outcome, Outcome::Triggered { .. }) {
                     for of_target in triggered(run, report.object.as_ref(), &policy.policy, &rule.rule) {
                         found = true;
@@ -311,29 +324,37 @@ impl Checker<'_> {
     /// The row of a rule.
     fn row(&self, report: &ObjectReport, rule: &RuleReport, state: &Value) -> SuiteRow {
         let mut row = self.of(report, Verdict::Pass, "Ok".into());
-        row.rule = rule.rule.clone();
+        if !self.is_about_cel() {
+            row.rule = rule.rule.clone();
+        }
         let (status, message) = match &rule.outcome {
             Outcome::Patched { .. } | Outcome::Triggered { .. } => (Status::Pass, String::new()),
             Outcome::NoChange => (Status::Skip, "the object already has what the rule sets".to_owned()),
+            // The Kyverno CLI does not know `failurePolicy`.
+            Outcome::Skipped(SkipReason::FailureIgnored(error)) => (Status::Error, error.clone()),
             Outcome::Skipped(reason) => (Status::Skip, reason.to_string()),
             Outcome::Error(error) => (Status::Error, error.to_string()),
         };
         row.message = message;
+        row.is_error = status == Status::Error;
+        row.code = if let Outcome::Error(error) = &rule.outcome { Some(error.code) } else { None };
         if let Some(file) = &self.expectation.patched {
             let of_target = rule.trigger.is_some() && matches!(rule.outcome, Outcome::Patched { .. });
-            let missing = format!("{file} does not have the object");
             let failed = match self.compare(file, state, of_target) {
                 Comparison::Same => None,
                 Comparison::Unreadable(error) => {
-                    if error.is_missing && status != Status::Error {
+                    if error.is_missing {
                         row.missing = Some(MissingExpectation { file: file.clone(), object: state.clone() });
                     }
-                    Some((Verdict::Fail, format!("Resource error: {error}")))
+                    Some((Verdict::Fail, format!("{RESOURCE_ERROR}{error}")))
                 }
-                Comparison::Missing if self.expectation.fail_on_missing => {
-                    Some((Verdict::Fail, format!("Resource error: {missing}")))
+                Comparison::Missing => {
+                    let is_trigger = rule.trigger.is_some() && rule.trigger == report.object;
+                    if !is_trigger {
+                        row.missing = Some(MissingExpectation { file: file.clone(), object: state.clone() });
+                    }
+                    Some(self.without_expected(file, is_trigger))
                 }
-                Comparison::Missing => Some((Verdict::Dropped, missing)),
                 Comparison::Differs(difference) => Some(match self.incomplete() {
                     Some(why) => (Verdict::Unsupported, why),
                     None => {
@@ -353,6 +374,30 @@ impl Checker<'_> {
             row.reason = format!("Want {}, got {}", expected.word(), status.word());
         }
         row
+    }
+
+    /// The verdict on an object that a file of expected objects lacks. Kyverno omits such a row, which is what an expected
+    /// `fail` relies on: a mutate rule has no such result.
+    fn without_expected(&self, file: &Text, is_trigger: bool) -> (Verdict, String) {
+        let Expectation { resources, specs, result, fail_on_missing, .. } = self.expectation;
+        let is_open = resources.is_empty() && specs.is_empty();
+        let reason = format!("{file} does not have the object");
+        if *fail_on_missing || !(is_open || is_trigger || *result == Status::Fail) {
+            (Verdict::Fail, format!("{RESOURCE_ERROR}{reason}"))
+        } else {
+            (Verdict::Dropped, reason)
+        }
+    }
+
+    /// Makes the rows of an expectation without names fail if none of its objects was compared.
+    fn fail_uncompared(&self, rows: &mut [SuiteRow]) {
+        let is_uncompared = |row: &SuiteRow| row.verdict == Verdict::Dropped && row.missing.is_some();
+        if self.expectation.result != Status::Fail && rows.iter().all(is_uncompared) {
+            for row in rows {
+                row.verdict = Verdict::Fail;
+                row.reason.insert_str(0, RESOURCE_ERROR);
+            }
+        }
     }
 
     /// Compares an object with the expected one of a file.
@@ -423,13 +468,15 @@ impl Checker<'_> {
         let names: Vec<String> = resources.iter().map(ToString::to_string).chain(specs).collect();
         SuiteRow {
             policy: policy.clone(),
-            rule: rule.clone().unwrap_or_default(),
+            rule: rule.clone().filter(|_| !self.is_about_cel()).unwrap_or_default(),
             resource: Subject::Named(names.join(", ").into()),
             verdict,
             reason,
             message: String::new(),
             difference: None,
             missing: None,
+            is_error: false,
+            code: None,
             states: None,
             secrets: Secrets::default(),
         }

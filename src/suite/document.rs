@@ -15,6 +15,8 @@ pub struct Suite {
     pub resources: Vec<Text>,
     /// Files and folders with objects that rules with targets may change, and that trigger nothing.
     pub targets: Vec<Text>,
+    /// Files and folders with the parameters of policies.
+    pub params: Vec<Text>,
     /// Files with policy exceptions.
     pub exceptions: Vec<Text>,
     /// The place of values inside the document; they win over [`Suite::variables`].
@@ -125,7 +127,7 @@ const FIELDS: [&str; 20] = [
 ];
 
 /// Fields that have an effect in Kyverno, and none here.
-const UNUSED: [&str; 5] = ["paramResources", "jsonPayload", "jsonPayloads", "httpPayloads", "envoyPayloads"];
+const UNUSED: [&str; 4] = ["jsonPayload", "jsonPayloads", "httpPayloads", "envoyPayloads"];
 
 const RESULT_FIELDS: [&str; 19] = [
     "policy",
@@ -185,7 +187,7 @@ impl Suite {
         suite.exceptions = names(decoder, root, &at, "exceptions");
         suite.cluster_resources = names(decoder, root, &at, "clusterResources");
         suite.targets = names(decoder, root, &at, "targetResources");
-        names(decoder, root, &at, "paramResources");
+        suite.params = names(decoder, root, &at, "paramResources");
         suite.values = decoder.member(root, &at, "values").map(|(at, _)| at);
         suite.variables = text(decoder, root, &at, "variables");
         suite.userinfo = text(decoder, root, &at, "userinfo");
@@ -333,7 +335,7 @@ mod tests {
         assert_eq!((row.policy_name(), row.rule.as_deref()), ("p", Some("r")));
         assert_eq!((row.result, row.operation), (Status::Skip, Some(Operation::Update)));
         assert_eq!((row.resources.len(), row.specs.len(), row.fail_on_missing), (2, 1, true));
-        assert_eq!((suite.targets.len(), &*suite.unused), (1, &["paramResources"][..]));
+        assert_eq!((suite.targets.len(), suite.params.len(), suite.unused.len()), (1, 1, 0));
         assert!(suite.values.is_some());
     }
 

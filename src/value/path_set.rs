@@ -165,6 +165,11 @@ impl Node {
         }
     }
 
+    /// Whether the length belongs to the set.
+    fn is_counted(&self) -> bool {
+        self.elements.as_ref().is_some_and(|elements| elements.is_itself)
+    }
+
     fn extend(&mut self, other: &Self) {
         if self.is_whole || other.is_whole {
             *self = Self { is_whole: true, ..Self::default() };
@@ -196,6 +201,10 @@ impl Node {
 
     fn intersects(&self, other: &Self) -> bool {
         if self.is_whole || other.is_whole || self.is_itself && other.is_itself {
+            return true;
+        }
+        // What goes through all elements may go through the members of a map.
+        if self.is_counted() && !other.members.is_empty() || other.is_counted() && !self.members.is_empty() {
             return true;
         }
         let (few, many) =
@@ -370,6 +379,8 @@ mod tests {
             ("l[].x", "l[].y", false),
             ("l[]=", "l[].y", false),
             ("l[]=", "l", true),
+            ("l[]=", "l.m", true),
+            ("l[].x", "l.m", false),
             ("l[] m", "l[].y", true),
             ("a= a.b", "a= a.c", true),
             ("a= a.b", "a.c", false),

@@ -97,7 +97,7 @@ pub trait Scope {
 #[non_exhaustive]
 pub enum QueryError {
     /// There is nothing between the braces.
-    #[error("invalid query (nil)")]
+    #[error("the expression is empty")]
     Empty,
     /// The text is no JMESPath.
     #[error("incorrect query {}: {error}", quoted(expression))]
@@ -151,6 +151,16 @@ impl QueryError {
         matches!(self, Self::Failed(EvalError::NotFound { .. }))
     }
 
+    /// The innermost error in Kyverno's words, if they are others.
+    pub fn original(&self) -> Option<String> {
+        match self {
+            Self::Syntax { error, .. } => error.original.clone(),
+            Self::Failed(error) => error.original(),
+            Self::Empty => Some("invalid query (nil)".to_owned()),
+            Self::Load(_) => None,
+        }
+    }
+
     /// The exceeded limit.
     pub const fn limit(&self) -> Option<Limit> {
         match self {
@@ -167,35 +177,35 @@ impl QueryError {
 #[non_exhaustive]
 pub enum SubstitutionError {
     /// A variable has no value.
-    #[error("failed to resolve {} at path {path}: {cause}", quoted(expression))]
+    #[error("failed to resolve {} at path {}: {cause}", quoted(expression), rule_path(at))]
     Variable {
         /// The expression as evaluated.
         expression: Text,
-        /// The path of the string from the root of the rule, such as `/mutate/…/labels/a`.
-        path: String,
+        /// The string, from the root of the rule: `/mutate/…/labels/a`.
+        at: Pointer,
         /// Why.
         cause: QueryError,
     },
     /// The value of a key is no string.
-    #[error("expected string after substituting variables in key \"{key}\" at path {path}")]
+    #[error("expected string after substituting variables in key \"{key}\" at path {}", rule_path(at))]
     Key {
         /// The key as written.
         key: Text,
-        /// The path of its map.
-        path: String,
+        /// Its map.
+        at: Pointer,
     },
     /// A `$(…)` reference has no value.
-    #[error("failed to resolve {reference} at path {path}: {cause}")]
+    #[error("failed to resolve {reference} at path {}: {cause}", rule_path(at))]
     Reference {
         /// The reference as written.
         reference: String,
-        /// The path of its string.
-        path: String,
+        /// Its string.
+        at: Pointer,
         /// Why.
         cause: String,
     },
     /// A limit was exceeded.
-    #[error("{limit} passed at path {path} (limit {name}={maximum})")]
+    #[error("{limit} passed at path {} (limit {name}={maximum})", rule_path(at))]
     Limit {
         /// What is limited.
         limit: &'static str,
@@ -203,9 +213,37 @@ pub enum SubstitutionError {
         name: &'static str,
         /// The limit.
         maximum: usize,
-        /// The path of the string.
-        path: String,
+        /// The string.
+        at: Pointer,
     },
+}
+
+impl SubstitutionError {
+    /// The node with the error, from the root of the rule.
+    pub const fn pointer(&self) -> &Pointer {
+        match self {
+            Self::Variable { at, .. }
+            | Self::Key { at, .. }
+            | Self::Reference { at, .. }
+            | Self::Limit { at, .. } => at,
+        }
+    }
+
+    /// The innermost error in Kyverno's words, if they are others.
+    pub fn original(&self) -> Option<String> {
+        match self {
+            Self::Variable { cause, .. } => cause.original(),
+            Self::Key { .. } | Self::Reference { .. } | Self::Limit { .. } => None,
+        }
+    }
+
+    /// The expression without a value.
+    pub const fn expression(&self) -> Option<&Text> {
+        match self {
+            Self::Variable { expression, .. } => Some(expression),
+            Self::Key { .. } | Self::Reference { .. } | Self::Limit { .. } => None,
+        }
+    }
 }
 
 impl Coded for QueryError {

@@ -3,7 +3,7 @@
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Pointer, Segment, Value};
 
-use super::{SubstitutionError, quoted, rule_path, scan};
+use super::{SubstitutionError, quoted, scan};
 
 /// The maximum number of bytes that references insert into a document.
 const MAX_INSERTED_BYTES: usize = 2 << 20;
@@ -48,7 +48,7 @@ pub(super) fn resolve(
         let resolved = resolved.and_then(|text| budget.spend(text.len()).map(|()| text));
         out.push_str(&resolved.map_err(|cause| SubstitutionError::Reference {
             reference: quoted(reference),
-            path: rule_path(at),
+            at: at.clone(),
             cause,
         })?);
         end = range.end;

@@ -8,7 +8,7 @@ use crate::value::{Map, Pointer, Segment, Text, Value};
 
 use super::taint::{TextTaint, note_key};
 use super::template::{Found, Node, Template, TextTemplate};
-use super::{LoadError, Query, QueryError, Scope, SubstitutionError, rule_path, scan};
+use super::{LoadError, Query, QueryError, Scope, SubstitutionError, scan};
 
 /// The limits of one substitution.
 #[derive(Clone, Copy, Debug)]
@@ -186,17 +186,13 @@ impl<'a> Substituter<'a> {
         self.base.join(&self.at)
     }
 
-    fn path(&self) -> String {
-        rule_path(&self.pointer())
-    }
-
     fn exceeded<T>(
         &self,
         limit: &'static str,
         name: &'static str,
         maximum: usize,
     ) -> Result<T, SubstitutionError> {
-        Err(SubstitutionError::Limit { limit, name, maximum, path: self.path() })
+        Err(SubstitutionError::Limit { limit, name, maximum, at: self.pointer() })
     }
 
     fn node(&mut self, node: &Node) -> Result<Value, SubstitutionError> {
@@ -244,7 +240,9 @@ impl<'a> Substituter<'a> {
             }
             Replaced::Value(Value::String(text)) => text,
             Replaced::Value(Value::Null) | Replaced::Deferred => return Ok(key.clone()),
-            Replaced::Value(_) => return Err(SubstitutionError::Key { key: key.clone(), path: self.path() }),
+            Replaced::Value(_) => {
+                return Err(SubstitutionError::Key { key: key.clone(), at: self.pointer() });
+            }
         };
         note_key(&replaced, self.scope.secrets());
         Ok(replaced)
@@ -386,7 +384,7 @@ impl<'a> Substituter<'a> {
     }
 
     fn unresolved(&self, expression: &Text, cause: QueryError) -> SubstitutionError {
-        SubstitutionError::Variable { expression: expression.clone(), path: self.path(), cause }
+        SubstitutionError::Variable { expression: expression.clone(), at: self.pointer(), cause }
     }
 
     /// The value of `{{@}}`.

@@ -169,6 +169,11 @@ impl Template {
         &self.source
     }
 
+    /// The place of the document, from the root that it was prepared with.
+    pub const fn pointer(&self) -> &Pointer {
+        &self.at
+    }
+
     /// The value of a document without variables.
     pub const fn fixed(&self) -> Option<&Value> {
         if let Node::Fixed(value) = &self.root { Some(value) } else { None }

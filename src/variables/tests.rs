@@ -175,7 +175,7 @@ fn an_unresolved_variable_names_its_place() {
     );
     assert_eq!(
         substituted(r#"{"a":"{{ }}"}"#).unwrap_err(),
-        "failed to resolve  at path /a: invalid query (nil)"
+        "failed to resolve  at path /a: the expression is empty"
     );
 }
 

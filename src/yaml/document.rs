@@ -111,9 +111,28 @@ impl Document {
         }
     }
 
+    /// What finds its nodes, without its value.
+    pub fn nodes(&self) -> DocumentNodes {
+        DocumentNodes {
+            source: Arc::clone(&self.source),
+            parsed: self.ranges.parsed.clone(),
+            origin: self.origin,
+            format: self.format,
+        }
+    }
+
     /// The byte range of a node in the source.
     pub fn span(&self, pointer: &Pointer) -> Option<Range<usize>> {
         self.found(pointer).map(|found| found.value)
+    }
+
+    /// The position of a byte of the text at a pointer; `None` if it was not written as it reads: with escapes, as an
+    /// alias.
+    pub fn position_in(&self, pointer: &Pointer, offset: usize) -> Option<Position> {
+        let read = self.value.as_ref()?.pointed(pointer)?.as_str()?;
+        let span = self.span(pointer)?;
+        let written = self.source.text().get(span.clone())?;
+        Some(self.at(span.start + offset_in(written, read, offset)?))
     }
 
     /// The byte ranges of the elements of a list as in [`Self::span`], and the end of the list;
@@ -165,6 +184,84 @@ impl Document {
 
     fn marks(&self) -> &NodeIndex {
         self.marks.get_or_init(|| marks(self.source.text(), self.ranges.parsed.clone(), self.format))
+    }
+}
+
+/// Where a byte of a scalar's text is in what was written. Styles of scalars differ in blanks, line breaks and marks
+/// at the start; the rest must be the same.
+fn offset_in(written: &str, read: &str, offset: usize) -> Option<usize> {
+    let style = written.chars().next()?;
+    let begins = match style {
+        '|' | '>' => written.find('\n')? + 1,
+        '"' | '\'' => 1,
+        _ => 0,
+    };
+    let is_solid = |c: &(usize, char)| !c.1.is_whitespace();
+    let mut written = written.char_indices().filter(|(at, _)| *at >= begins).filter(is_solid);
+    let mut end = begins;
+    for (at, c) in read.char_indices().filter(is_solid) {
+        let (place, found) = written.next()?;
+        if found != c {
+            return None;
+        }
+        if at >= offset {
+            return Some(place);
+        }
+        end = place + c.len_utf8();
+        // In single quotes, a quote is written twice.
+        if (style, c) == ('\'', '\'') && written.next()?.1 != '\'' {
+            return None;
+        }
+    }
+    Some(end)
+}
+
+/// The text of a document, which is read again to find a node: it takes no memory but the text.
+#[derive(Clone, Debug)]
+pub struct DocumentNodes {
+    source: Arc<Source>,
+    parsed: Range<usize>,
+    origin: Origin,
+    format: Format,
+}
+
+impl DocumentNodes {
+    /// Its stream.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The position of an offset in the source.
+    pub fn position(&self, offset: usize) -> Position {
+        self.source.position_from(self.origin, offset)
+    }
+
+    /// The byte range of a part of the text of a node, where `read` is that text and `value` the node's range; `None` if
+    /// it was not written as it reads.
+    pub fn part(&self, value: &Range<usize>, read: &str, part: &Range<usize>) -> Option<Range<usize>> {
+        let written = self.source.text().get(value.clone())?;
+        let start = offset_in(written, read, part.start)?;
+        let last = read.get(part.clone())?.char_indices().rfind(|(_, c)| !c.is_whitespace());
+        let (last, c) = last.unwrap_or((0, ' '));
+        let end = offset_in(written, read, part.start + last)? + c.len_utf8();
+        Some(value.start + start..value.start + end.max(start))
+    }
+
+    /// The byte ranges of the first of these nodes that exists, or of the nearest node above the last one: of its key or
+    /// list element, and of its value. `None` if the document is empty.
+    pub fn find(&self, pointers: &[Pointer]) -> Option<(Range<usize>, Range<usize>)> {
+        let nodes = marks(self.source.text(), self.parsed.clone(), self.format);
+        let mut nearest = None;
+        for pointer in pointers {
+            match nodes.find(pointer) {
+                Ok(found) => {
+                    nearest = Some(found);
+                    break;
+                }
+                Err(above) => nearest = above,
+            }
+        }
+        nearest.map(|found| (found.key.unwrap_or_else(|| found.value.clone()), found.value))
     }
 }
 
@@ -234,6 +331,30 @@ mod tests {
             let marked = documents[0].found(&Pointer::ROOT).map(|root| documents[0].at(root.value.start));
             assert!(marked.is_none_or(|marked| marked == start), "{text:?}: {marked:?}");
         }
+    }
+
+    #[test]
+    fn bytes_of_a_text_are_found_in_what_was_written() {
+        // The `!` of each text, which is the first solid character at or after the offset.
+        for (text, line, column) in [
+            ("a: b + !c\n", 1, 8),
+            ("a: b +\n   !c\n", 2, 4),
+            ("a: 'it''s !'\n", 1, 11),
+            ("a: \"it's !\"\n", 1, 10),
+            ("a: |\n  b +\n    !c\n", 3, 5),
+            ("a: >-  # c\n  b +\n  é !c\n", 3, 5),
+            ("{\"a\": \"b + !c\"}", 1, 12),
+            ("a: \"b\\t+ !\"\n", 0, 0),
+            ("b: &x b !\na: *x\n", 0, 0),
+        ] {
+            let source = Arc::new(Source::new("x.yaml", text));
+            let documents = read(&source, &Limits::default()).unwrap();
+            let read = documents[0].value().unwrap().get("a").unwrap().as_str().unwrap();
+            let found = documents[0].position_in(&Pointer::ROOT.key("a"), read.find('!').unwrap());
+            let found = found.map_or((0, 0), |found| (found.line, found.column));
+            assert_eq!(found, (line, column), "{text:?}");
+        }
+        assert_eq!(offset_in("a +", "a +", 3), Some(3));
     }
 
     #[test]

@@ -168,13 +168,16 @@ impl SyntaxError {
     }
 }
 
-/// `NAME:LINE:COLUMN: message`, then the line and a caret under the column.
+/// `NAME:LINE:COLUMN: message`, then the line and a caret under the column, which the alternate form leaves out.
 impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.name.is_empty() {
             write!(f, "{}:", self.name)?;
         }
-        write!(f, "{}: {}\n{}", self.position, self.kind, self.excerpt)?;
+        write!(f, "{}: {}", self.position, self.kind)?;
+        if !f.alternate() {
+            write!(f, "\n{}", self.excerpt)?;
+        }
         match self.hint() {
             Some(hint) => write!(f, "\n  hint: {hint}"),
             None => Ok(()),

@@ -27,7 +27,7 @@ mod source;
 mod split;
 mod tabs;
 
-pub use document::{Document, element_spans};
+pub use document::{Document, DocumentNodes, element_spans};
 pub use edit::{Edited, Fallback, parses_as};
 pub use error::{ErrorKind, SyntaxError};
 pub use limits::{Limit, Limits};
@@ -36,4 +36,4 @@ pub use print::{print, print_document};
 pub use read::{MAX_ERRORS, parse_value, read};
 pub use scalar::resolve;
 pub use section::{Section, Sections};
-pub use source::{Source, excerpt};
+pub use source::{Source, excerpt, underlined};

@@ -1,5 +1,7 @@
 //! Named texts.
 
+use std::iter;
+
 use super::{ErrorKind, Limit, Limits, Origin, Position, SyntaxError};
 
 /// The maximum number of characters of an excerpt.
@@ -134,6 +136,11 @@ fn is_break(byte: &u8) -> bool {
 ///
 /// Long lines are cut around the column, control characters are replaced.
 pub fn excerpt(source: &Source, position: &Position) -> String {
+    underlined(source, position, 0)
+}
+
+/// The same with carets under that many bytes of the line, at least one.
+pub fn underlined(source: &Source, position: &Position, bytes_marked: usize) -> String {
     let text = source.text();
     let offset = text.floor_char_boundary(position.offset);
     let bytes = text.as_bytes();
@@ -146,6 +153,8 @@ pub fn excerpt(source: &Source, position: &Position) -> String {
         after.truncate(MAX_EXCERPT_CHARS - before.len());
     }
     let bytes_of = |part: &[char]| part.iter().map(|c| c.len_utf8()).sum::<usize>();
+    let marked = text.get(offset..end.min(offset.saturating_add(bytes_marked)));
+    let marked = marked.map_or(1, |marked| marked.trim_end().chars().count().clamp(1, after.len().max(1)));
     let head = if bytes_of(&before) < offset - start { "…" } else { "" };
     let tail = if bytes_of(&after) < end - offset { "…" } else { "" };
     before.retain(|c| *c != '\u{feff}');
@@ -158,7 +167,7 @@ pub fn excerpt(source: &Source, position: &Position) -> String {
     }
     line.extend(after.iter().map(|c| shown(*c)));
     line.push_str(tail);
-    caret.push('^');
+    caret.extend(iter::repeat_n('^', marked));
     format!("{}\n{caret}", line.trim_end_matches(' '))
 }
 
@@ -195,6 +204,14 @@ mod tests {
         let source = Source::new("a.yaml", "x: 1\n\ta: ü b: c\u{1b}[31m\n");
         let at = source.position(source.text().find("b:").unwrap());
         assert_eq!(excerpt(&source, &at), "2 | \ta: ü b: c␛[31m\n  | \t     ^");
+    }
+
+    #[test]
+    fn a_part_of_a_line_is_underlined() {
+        let source = Source::new("a.yaml", "a: {{ ü.b }}\nc: d\n");
+        let at = source.position(source.text().find('ü').unwrap());
+        assert_eq!(underlined(&source, &at, "ü.b".len()), "1 | a: {{ ü.b }}\n  |       ^^^");
+        assert_eq!(underlined(&source, &at, 100), "1 | a: {{ ü.b }}\n  |       ^^^^^^");
     }
 
     #[test]

@@ -16,14 +16,16 @@ const MODULES: &[(&str, &[&str], bool)] = &[
     ("pattern", &["diagnostics", "semantics", "value"], false),
     ("decode", &["pattern", "value"], false),
     ("regexp", &["value"], false),
-    ("cel", &["diagnostics", "regexp", "value"], false),
+    ("cel", &["diagnostics", "regexp", "yaml", "value"], false),
     ("jmespath", &["diagnostics", "regexp", "secrets", "semantics", "pattern", "yaml", "value"], false),
     ("variables", &["diagnostics", "secrets", "semantics", "jmespath", "value"], false),
-    ("patch", &["diagnostics", "semantics", "pattern", "yaml", "value"], false),
+    ("patch", &["diagnostics", "admission", "semantics", "pattern", "yaml", "value"], false),
     (
         "policy",
         &[
+            "cel",
             "diagnostics",
+            "admission",
             "decode",
             "resources",
             "semantics",
@@ -40,6 +42,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
     (
         "engine",
         &[
+            "cel",
             "diagnostics",
             "admission",
             "resources",

@@ -3,7 +3,8 @@
 use crate::commands::{LABEL, MAP};
 use crate::folder::Folder;
 
-const PLANNED: &str = "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: later}\n";
+const PLANNED: &str = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: later}\nspec:\n  \
+    webhookConfiguration: {matchConditions: [{name: a, expression: 'true'}]}\n  rules: [{name: r, match: {any: [{resources: {kinds: [Secret]}}]}, mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}}]\n";
 
 /// Validates and generates.
 const OTHER_RULES: &str = "apiVersion: kyverno.io/v1
@@ -69,7 +70,7 @@ fn unsupported_policies_can_be_notes() {
         assert_eq!(run.code, Some(3), "{}", run.stderr);
         let run = folder.run(&["diff", "-p", "p", "-f", file, "--skip-unsupported"]);
         assert_eq!(run.code, Some(code), "{}", run.stderr);
-        let note = "note[KYV222]: p/planned.yaml:1: MutatingPolicy later: this kind is not evaluated by this version\n";
+        let note = "note[KYV223]: p/planned.yaml:1: later: not evaluated: CEL matchConditions\n";
         assert!(run.stderr.contains(note), "{}", run.stderr);
         assert!(
             run.stderr.contains("note[KYV224]: 1 validate rule, 1 generate rule ignored\n"),

@@ -97,7 +97,11 @@ fn globs_and_repeated_arguments_keep_their_order() {
     let twice = folder.run(&["mutate", "-p", "p", "-p", "p/one.yaml", "-f", "a.yaml"]);
     twice.is(0, "a: 1\n", &["note[KYV233]: 1 rule selected no object: label/add\n"]);
     assert!(!twice.stderr.contains("also defined"), "{}", twice.stderr);
-    folder.run(&["diff", "-p", "p/one.yaml", "p/"]).is(2, "", &["p/ is not a kind of objects but a path"]);
+    folder.run(&["diff", "-p", "p/one.yaml", "p/"]).is(
+        2,
+        "",
+        &["p/ is not a kind of objects but a path: read manifests with -f p/, policies with -p p/"],
+    );
     folder.run(&["mutate", "-p", "q*", "-f", "a.yaml"]).is(2, "", &["q*: no file matches this glob"]);
 }
 
@@ -218,7 +222,8 @@ fn a_failing_rule_is_reported_and_other_objects_are_printed() {
         3,
         &expected,
         &[
-            "error[KYV301]: in.yaml:1: Secret/secret: failing/fail: ",
+            "error[KYV301]: p/failing.yaml:16:20: failing/fail: ",
+            "\n16 |             a: \"{{ request.object.data.nothing }}\"\n   |                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  on Secret/secret (in.yaml:1)\n",
             "2 objects, 1 changed by 1 rule, 1 with errors\n",
         ],
     );
@@ -457,19 +462,17 @@ fn strict_fails_for_skipped_documents() {
     // Nor need its rules mutate.
     let (code, lenient, strict) = run("both.yaml", "map.yaml");
     assert!(code == Some(0) && lenient.contains("1 validate rule ignored") && strict.is_empty(), "{strict}");
-    {
-        let (policy, file, named) =
-            ("label.yaml", "map.yaml,odd.yaml", "1 document without apiVersion or kind");
-        let (code, lenient, strict) = run(policy, file);
-        assert_eq!(code, Some(3), "{strict}");
-        assert!(lenient.contains("note[") && lenient.contains(named), "{lenient}");
-        assert!(strict.contains("error[") && strict.contains(named), "{strict}");
-    }
+    let (code, lenient, strict) = run("label.yaml", "map.yaml,odd.yaml");
+    let named = "1 document without apiVersion or kind";
+    assert_eq!(code, Some(3), "{strict}");
+    assert!(lenient.contains("note[") && lenient.contains(named), "{lenient}");
+    assert!(strict.contains("error[") && strict.contains(named), "{strict}");
 }
 
 #[test]
-fn unsupported_policy_kinds_are_reported() {
-    let planned = "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: later}\n";
+fn what_is_not_evaluated_is_reported() {
+    let planned = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: later}\nspec:\n  \
+    webhookConfiguration: {matchConditions: [{name: a, expression: 'true'}]}\n  rules: [{name: r, match: {any: [{resources: {kinds: [Secret]}}]}, mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}}]\n";
     let other = "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: ns}\n";
     let folder = Folder::new(&[
         ("p/label.yaml", LABEL),
@@ -482,7 +485,7 @@ fn unsupported_policy_kinds_are_reported() {
         3,
         LABELLED,
         &[
-            "error[KYV222]: p/planned.yaml:1: MutatingPolicy later: this kind is not evaluated",
+            "error[KYV223]: p/planned.yaml:1: later: not evaluated: CEL matchConditions",
             "note[KYV228]: p/other.yaml:1: PolicyException ns/e is not evaluated here: pass those of kyverno.io with `--exceptions`\n",
             "note[KYV225]: 1 document in 1 file beside the policies ignored\n",
         ],

@@ -41,7 +41,7 @@ fn every_command_has_a_man_page() {
     let unknown = folder.run(&["man", "jp", "nonsense"]);
     assert_eq!((unknown.code, &*unknown.stdout), (Some(2), ""));
     assert!(
-        unknown.stderr.contains("no command is called `nonsense`; expected query, function"),
+        unknown.stderr.contains("no command is called `nonsense`; expected query, parse, function"),
         "{}",
         unknown.stderr
     );
@@ -140,6 +140,7 @@ fn help_texts_match_snapshots() {
         "cel-functions",
         "jp",
         "jp-query",
+        "jp-parse",
         "jp-function",
         "test",
         "fn",

@@ -28,6 +28,16 @@ fn prints(arguments: &[&str], stdin: &str, expected: &str) {
 }
 
 #[test]
+fn the_tree_of_an_expression_is_printed() {
+    let (code, printed, said) = run(&["parse", "a.b | c[0]"], "");
+    let tree = "pipe |\n  chain .\n    field a\n    field b\n  chain .\n    field c\n    index [0]\n";
+    assert_eq!((code, &*printed), (Some(0), tree), "{said}");
+    let (code, printed, said) = run(&["parse", "a", "b.", "@"], "");
+    assert_eq!((code, &*printed), (Some(2), "# a\nfield a\n# @\ncurrent @\n"), "{said}");
+    assert!(said.starts_with("error[KYV302]: "), "{said}");
+}
+
+#[test]
 fn results_are_printed_in_the_requested_format() {
     const INPUT: &str = "a: {b: [1, x]}\n";
     prints(&["a"], INPUT, "{\n  \"b\": [\n    1,\n    \"x\"\n  ]\n}\n");

@@ -16,7 +16,7 @@ spec:
     mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}
   - name: other
     match: {any: [{resources: {kinds: [ConfigMap]}}]}
-    mutate: {patchStrategicMerge: {data: {+(x): y}}}
+    mutate: {patchStrategicMerge: {data: {+(x): z}}}
 ";
 
 /// A folder with a policy and maps, each of which has a diff of several lines.

@@ -110,6 +110,26 @@ fn a_plural_kind() {
 }
 
 #[test]
+fn a_field_that_the_kind_does_not_have() {
+    check(
+        &mutating("      patchStrategicMerge:\n        metadata: {labells: {a: b}}"),
+        "warning[KYV241]",
+        "11:20: p/r: `metadata.labells` is no field of `ConfigMap`; did you mean `labels`?",
+        &object(", labells: {a: b}"),
+    );
+}
+
+#[test]
+fn a_value_of_a_type_that_the_field_does_not_have() {
+    check(
+        &mutating("      patchStrategicMerge:\n        immutable: \"true\""),
+        "warning[KYV242]",
+        "11:9: p/r: `immutable` of `ConfigMap` is a boolean, not a string",
+        &format!("{}immutable: \"true\"\n", object("")),
+    );
+}
+
+#[test]
 fn an_expression_without_braces_in_a_condition() {
     let rule = "    match: {any: [{resources: {kinds: [ConfigMap]}}]}
     preconditions: {all: [{key: request.operation, operator: Equals, value: CREATE}]}
@@ -125,7 +145,9 @@ fn an_expression_without_braces_in_a_condition() {
 #[test]
 fn a_name_with_wildcards_in_a_list() {
     check(
-        &mutating("      patchStrategicMerge: {x: [{name: '*', b: z}]}"),
+        // Fields of a kind that is not built in are not known.
+        &mutating("      patchStrategicMerge: {x: [{name: '*', b: z}]}")
+            .replace("[ConfigMap]", "[ConfigMap, example.com/v1/Map]"),
         "warning[KYV239]",
         "10:34: p/r: an element with the name `*` is added: write `(name)` for a condition on elements with such names",
         &format!("{}x:\n- name: '*'\n  b: z\n", object("")),

@@ -105,7 +105,7 @@ fn json(text: &str) -> serde_json::Value {
 }
 
 /// The built-in kinds of Kubernetes, as the tool reads them.
-fn kinds() -> Vec<String> {
+pub(super) fn kinds() -> Vec<String> {
     let is_removed =
         |kind: &GroupVersionKind| &*kind.group == "extensions" || &*kind.kind == "PodSecurityPolicy";
     let resources = Resources::built_in()
@@ -115,7 +115,7 @@ fn kinds() -> Vec<String> {
 }
 
 /// The answer of the tool `admission-types` to lines.
-fn ask(arguments: &[&str], lines: &[String]) -> Vec<String> {
+pub(super) fn ask(arguments: &[&str], lines: &[String]) -> Vec<String> {
     let mut child = Command::new(test_support::tool("admission-types"))
         .args(arguments)
         .stdin(Stdio::piped())

@@ -50,6 +50,11 @@ fn strategic_merge() {
 }
 
 #[test]
+fn apply() {
+    check(&kyv_fuzz::APPLY);
+}
+
+#[test]
 fn engine() {
     check(&kyv_fuzz::ENGINE);
 }

@@ -84,7 +84,7 @@ enum Failure {
 
 fn search(given: &Value, text: &str) -> Result<Value, Failure> {
     let expression = Expression::parse(text);
-    let expression = expression.map_err(|error| Failure::Syntax(error.to_string()))?;
+    let expression = expression.map_err(|error| Failure::Syntax(error.original.unwrap_or(error.message)))?;
     let tracker = DivergenceTracker::default();
     let random = SeededRandom::new(0);
     let runtime = Runtime::new(&FixedClock::EPOCH, &random, &tracker);
@@ -105,7 +105,9 @@ fn functions_return_what_kyverno_returns() {
         let same = match (search(&document, expression), expected.strip_prefix("error: ")) {
             (Ok(found), None) => found == Value::from_json(expected).expect(line),
             (Err(Failure::Syntax(text)), Some(expected)) => text == expected,
-            (Err(Failure::Evaluation(error)), Some(expected)) => error.to_string() == expected,
+            (Err(Failure::Evaluation(error)), Some(expected)) => {
+                error.original().unwrap_or_else(|| error.to_string()) == expected
+            }
             _ => false,
         };
         if same {

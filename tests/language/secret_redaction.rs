@@ -224,11 +224,11 @@ fn report(context: &str, way: (&str, &str, &str), expression: &str, object: &Val
 /// All output of a report.
 fn shown(report: &ObjectReport) -> Vec<(&'static str, String)> {
     let (origin, sources) = (Origin::default(), RuleSources::default());
-    let explanation = Explanation::new(report, &origin, &sources, &|_, _| Vec::new());
+    let explanation = Explanation::new(report, &origin, &sources, &|_, _, _| Vec::new());
     let mut all = vec![
         ("diff", unified_diff(report, &origin, &DiffStyle::default())),
         ("json", object_json(report, &origin).to_json()),
-        ("lines", error_lines(report, &origin)),
+        ("lines", error_lines(report, &origin, |_| None)),
         ("explain", explanation.text(Semantics::Documented, true, Palette::Plain)),
         ("explain json", explanation.json().to_json()),
     ];

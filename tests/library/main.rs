@@ -58,9 +58,10 @@ fn all_problems_of_the_inputs_are_listed_with_their_places() {
 
 #[test]
 fn policies_that_are_not_evaluated_are_errors() {
-    let text = "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: m}\nspec: {}\n";
+    let text = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: m}\nspec:\n  \
+    webhookConfiguration: {matchConditions: [{name: a, expression: 'true'}]}\n  rules: [{name: r, match: {any: [{resources: {kinds: [Secret]}}]}, mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}}]\n";
     let error = Mutator::builder().policies(Input::text("m.yaml", text)).build().unwrap_err();
-    assert_eq!(error.problems(), ["m.yaml:1: MutatingPolicy m: this kind is not evaluated by this version"]);
+    assert_eq!(error.problems(), ["m.yaml:1: m: not evaluated: CEL matchConditions"]);
     assert_eq!(Mutator::builder().build().unwrap_err().problems(), ["policies: no policy found"]);
 }
 
@@ -140,8 +141,8 @@ mutate: {patchStrategicMerge: {metadata: {annotations: {is: '{{ m.data.color }}'
 #[test]
 fn inputs_without_effect_are_noted() {
     let values = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Values\npolicies: [{name: q, resources: [{name: a, values: {x: y1}}]}]\n";
-    let exception =
-        "apiVersion: policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: e, namespace: shop}\n";
+    let exception = "apiVersion: policies.kyverno.io/v1\nkind: PolicyException\nmetadata: {name: e, namespace: shop}\n\
+        spec: {policyRefs: [{kind: ValidatingPolicy, name: v}]}\n";
     let mutator = annotating("request.operation")
         .values(Input::text("v.yaml", values))
         .exceptions(Input::text("e.yaml", exception))

@@ -72,6 +72,33 @@ fn a_run_that_keeps_going_leaves_out_what_fails() {
 }
 
 #[test]
+fn unsupported_policies_can_be_skipped() {
+    let workspace = Workspace::new(&[("a.yaml", MAP)]);
+    let later = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: later}\nspec:\n  \
+    webhookConfiguration: {matchConditions: [{name: a, expression: 'true'}]}\n  rules: [{name: r, match: {any: [{resources: {kinds: [Secret]}}]}, mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}}]\n";
+    workspace.write("policies/later.yaml", later);
+    workspace.generate(&[], &[]).fails(3, "later: not evaluated: CEL matchConditions");
+    workspace.generate(&["--on-error=warn"], &[]).fails(3, "later: not evaluated");
+    let ended = workspace.generate(&["--skip-unsupported"], &[]);
+    let note = "note[KYV223]: ";
+    assert!(ended.is(LABELLED).stderr.contains(note), "{}", ended.stderr);
+    workspace.generate(&["--skip-unsupported", "--strict"], &[]).fails(3, "error[KYV223]: ");
+}
+
+#[test]
+fn failed_rules_can_be_left_out() {
+    let workspace = Workspace::new(&[("a.yaml", MAP)]);
+    workspace.write("policies/bad.yaml", &label("ConfigMap", "c", "{{ request.object.data.nothing }}"));
+    workspace.generate(&["--on-error=fail"], &[]).fails(3, "nothing");
+    let ended = workspace.generate(&["--on-error=warn"], &[]);
+    assert!(ended.is(LABELLED).stderr.contains("nothing"), "{}", ended.stderr);
+    workspace.generate(&["--on-error=warn", "--strict"], &[]).fails(3, "nothing");
+    let refused = label("ConfigMap", "c", "d").replace("patchStrategicMerge", "patchStrategicMarge");
+    workspace.write("policies/bad.yaml", &refused);
+    workspace.generate(&["--on-error=warn"], &[]).fails(2, "patchStrategicMarge");
+}
+
+#[test]
 fn policies_that_change_their_own_result_are_noted() {
     let workspace = Workspace::new(&[("a.yaml", MAP)]);
     let policy = label("ConfigMap", "a", "{{ request.object.metadata.labels.a || '''' }}b");
@@ -143,9 +170,9 @@ fn failing_policies_fail_the_application() {
         "kind: ClusterPolicy\napiVersion: kyverno.io/v1\nmetadata: {name: x}\nspec: {rulez: []}\n",
     );
     workspace.generate(&[], &[]).fails(2, "did you mean");
-    let cel = "kind: MutatingPolicy\napiVersion: policies.kyverno.io/v1\nmetadata: {name: x}\nspec: {}\n";
-    workspace.write("policies/failing.yaml", cel);
-    workspace.generate(&[], &[]).fails(3, "MutatingPolicy");
+    let conditions = "spec:\n  webhookConfiguration: {matchConditions: [{name: a, expression: 'true'}]}\n";
+    workspace.write("policies/failing.yaml", &label("ConfigMap", "a", "b").replace("spec:\n", conditions));
+    workspace.generate(&[], &[]).fails(3, "not evaluated: CEL matchConditions");
     workspace.write("tree/app/b.yaml", "a: [\n");
     workspace.generate(&[], &[]).fails(2, "b.yaml:1:4: unclosed bracket");
 }

@@ -1,8 +1,10 @@
 //! Test suites: our own through `kubectl kyv test`, and Kyverno's through it, the engine and the Kyverno CLI.
 
+mod cel_conformance;
 mod conformance;
 mod differential;
 mod init;
 mod order;
 mod test_command;
+mod update;
 mod views;

@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 use kyv::value::Value;
 use test_support::conformance_folder;
 
-struct RunOutput {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
+pub(crate) struct RunOutput {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 fn suites() -> PathBuf {
@@ -21,7 +21,7 @@ fn suites() -> PathBuf {
 }
 
 /// Runs `kubectl kyv test` in a folder.
-fn kyv(folder: &Path, arguments: &[&str]) -> RunOutput {
+pub(crate) fn kyv(folder: &Path, arguments: &[&str]) -> RunOutput {
     let output = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
         .arg("test")
         .args(arguments)
@@ -43,7 +43,7 @@ fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
 }
 
 /// The rows of all suites of a report: policy/rule, resource, result, reason.
-fn rows(stdout: &str) -> Vec<String> {
+pub(crate) fn rows(stdout: &str) -> Vec<String> {
     let report = Value::from_json(stdout).unwrap();
     list(&report, "suites")
         .iter()
@@ -63,7 +63,7 @@ fn rows(stdout: &str) -> Vec<String> {
 }
 
 /// A copy of a suite that may be written to.
-fn copy(name: &str) -> tempfile::TempDir {
+pub(crate) fn copy(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(suites().join(name)).unwrap() {
         let entry = entry.unwrap();
@@ -96,11 +96,22 @@ fn every_expectation_gives_its_rows() {
             "dropped",
             1,
             &[
-                "label/add v1/ConfigMap/map dropped: patched.yaml does not have the object",
+                "label/add v1/ConfigMap/map fail: Resource error: patched.yaml does not have the object",
                 "label/add v1/ConfigMap/map fail: Resource error: patched.yaml does not have the object",
             ],
         ),
         ("only-dropped", 0, &["label/add v1/ConfigMap/map dropped: patched.yaml does not have the object"]),
+        (
+            "no-names",
+            1,
+            &[
+                "label/add v1/ConfigMap/map pass: Ok",
+                "label/add v1/ConfigMap/other dropped: patched.yaml does not have the object",
+                "label/add v1/ConfigMap/map fail: Resource error: elsewhere.yaml does not have the object",
+                "label/add v1/ConfigMap/other fail: Resource error: elsewhere.yaml does not have the object",
+            ],
+        ),
+        ("failed-rule", 1, &["label/add v1/ConfigMap/map fail: Resource diff"]),
         (
             "excluded",
             0,
@@ -109,6 +120,11 @@ fn every_expectation_gives_its_rows() {
         ("values", 0, &["label/add v1/ConfigMap/map pass: Ok"]),
         ("values-inline", 0, &["label/add v1/ConfigMap/map pass: Ok"]),
         ("answers", 0, &["label/add v1/ConfigMap/default/map pass: Ok"]),
+        (
+            "params",
+            0,
+            &["label/ v1/ConfigMap/default/map pass: Ok", "label/ v1/ConfigMap/default/map pass: Ok"],
+        ),
         ("cluster", 0, &["label/add v1/ConfigMap/default/map pass: Ok"]),
         ("chained", 0, &["first/add v1/ConfigMap/map pass: Ok", "second/add v1/ConfigMap/map pass: Ok"]),
         (
@@ -179,7 +195,6 @@ fn every_expectation_gives_its_rows() {
             "unsupported",
             3,
             &[
-                "later/ map not evaluated: MutatingPolicy",
                 "guarded/add map not evaluated: CEL matchConditions",
                 "guarded/check map not evaluated: CEL matchConditions",
             ],
@@ -205,8 +220,7 @@ fn discarded_or_unevaluated_rows_fail_only_when_strict() {
 fn mutations_that_are_not_evaluated_are_errors() {
     let ended = kyv(&suites(), &["unsupported"]);
     let errors =
-        "error[KYV605]: 1 expectation not evaluated: MutatingPolicy: later on map (unsupported/kyverno-test.yaml)
-error[KYV605]: 1 expectation not evaluated: CEL matchConditions: guarded/add on map (unsupported/kyverno-test.yaml)
+        "error[KYV605]: 1 expectation not evaluated: CEL matchConditions: guarded/add on map (unsupported/kyverno-test.yaml)
 ";
     assert_eq!((ended.code, &*ended.stderr), (Some(3), errors));
     // What is not as expected does not hide it.
@@ -230,6 +244,8 @@ ID   POLICY   RULE   RESOURCE            RESULT   REASON
    labels:
 -    a: c
 +    a: b
+
+2: the object already has what the rule sets
 
 1 suite: 0 passed, 2 failed
 ";
@@ -421,7 +437,7 @@ fn unloadable_suites_are_in_every_report() {
             "junit",
             &[
                 "failures=\"0\" errors=\"1\"",
-                "<error message=\"the suite could not be loaded\">unknown-field/",
+                "<error message=\"the suite could not be loaded\" type=\"KYV601\">unknown-field/",
             ],
         ),
         (
@@ -435,6 +451,30 @@ fn unloadable_suites_are_in_every_report() {
             assert!(ended.stdout.contains(text), "{text}\n{}", ended.stdout);
         }
     }
+}
+
+#[test]
+fn failed_rules_and_unloadable_suites_have_codes() {
+    let fails = label("ConfigMap", "patchStrategicMerge: {data: {x: \"{{ request.object.data.y }}\"}}");
+    let folder = suite(&fails, "", ", rule: add, resources: [map]");
+    for (format, wanted) in [("json", "\"code\": \"KYV301\""), ("junit", " type=\"KYV301\">")] {
+        let ended = kyv(folder.path(), &["-o", format]);
+        assert!(ended.stdout.contains(wanted), "{}", ended.stdout);
+    }
+    let ended = kyv(&suites(), &["unknown-field", "-o", "json"]);
+    let json = Value::from_json(&ended.stdout).unwrap();
+    let diagnostic = &list(&list(&json, "notLoaded")[0], "diagnostics")[0];
+    assert_eq!((text(diagnostic, "severity"), text(diagnostic, "code")), ("error", "KYV601"));
+}
+
+#[test]
+fn policies_of_suites_have_warnings() {
+    let odd = label("ConfigMap", "patchStrategicMerge: {metadata: {labels: {+(a: b}}}");
+    let folder = suite(&odd, "", ", rule: add, resources: [map]");
+    let ended = kyv(folder.path(), &[]);
+    let warning = "warning[KYV234]: ./policy.yaml:9:49: label/add: `+(a` is no anchor";
+    assert!(ended.stderr.contains(warning), "{}", ended.stderr);
+    assert!(!kyv(folder.path(), &["-q"]).stderr.contains("warning["));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::cel::meter::Meter;
 use crate::cel::plan::{CallStep, OrElseStep, Step};
 use crate::cel::types::Type;
 use crate::cel::value::Val;
+use crate::cel::variables::NoVariables;
 
 /// Conversions of constants are done when an expression is compiled.
 const CONVERSIONS: &[&str] =
@@ -102,7 +103,12 @@ impl Checker<'_> {
             && let Some(value) = arg.as_const()
             && self.issues.is_empty()
         {
-            return match crate::cel::eval::apply(&call, &mut Meter::default(), std::slice::from_ref(value)) {
+            return match crate::cel::eval::apply(
+                &call,
+                &NoVariables,
+                &mut Meter::default(),
+                std::slice::from_ref(value),
+            ) {
                 Ok(value) => (Step::Const(value), t),
                 Err(error) => self.refused(at, error.to_string()),
             };
@@ -118,15 +124,14 @@ impl Checker<'_> {
         receiver: bool,
         args: &[Type],
     ) -> Option<(Option<&'static Overload>, Type)> {
-        let dialect = self.env.dialect();
-        let function = functions::find(name, dialect)?;
+        let function = functions::find(name, self.env.dialect())?;
         let mut fitting = None;
         let mut count = 0;
         let mut result: Option<Type> = None;
         for overload in &function.overloads {
             if overload.receiver != receiver
                 || overload.params.len() != args.len()
-                || !overload.exists_in(dialect)
+                || !overload.exists_in(self.env)
             {
                 continue;
             }

@@ -197,7 +197,7 @@ impl<'a> Evaluator<'a> {
 }
 
 /// The variables for one element.
-fn variables(range: &Val, index: usize, two: bool) -> (Val, Val) {
+pub(in crate::cel) fn variables(range: &Val, index: usize, two: bool) -> (Val, Val) {
     match range {
         Val::List(list) if two => {
             let position = i64::try_from(index).unwrap_or(i64::MAX);

@@ -3,18 +3,20 @@
 mod fold;
 mod path;
 
+pub(super) use fold::variables as element;
+
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use super::env::Dialect;
 use super::error::EvalError;
-use super::functions::Overload;
+use super::functions::{Body, OutsideCall, Overload};
 use super::meter::Meter;
 use super::plan::{CallStep, MessageStep, OrElseStep, Step};
 use super::types::Type;
 use crate::cel::value::{Entries, Key, MessageVal, Val};
-use crate::cel::variables::Variables;
+use crate::cel::variables::{NoVariables, Variables};
 
 type Evaluated = Result<Val, EvalError>;
 
@@ -31,13 +33,8 @@ pub(super) fn evaluate(
 
 /// The value of a literal list or map of constants, if it is one.
 pub(super) fn literal(step: &Step, meter: &mut Meter) -> Option<Evaluated> {
-    struct None;
-    impl Variables for None {
-        fn variable(&self, _: usize) -> Option<Val> {
-            Option::None
-        }
-    }
-    matches!(step, Step::List(_) | Step::Map(_)).then(|| evaluate(step, Dialect::Kyverno, &None, meter))
+    matches!(step, Step::List(_) | Step::Map(_))
+        .then(|| evaluate(step, Dialect::Kyverno, &NoVariables, meter))
 }
 
 struct Evaluator<'a> {
@@ -250,7 +247,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn applied(&mut self, call: &'a CallStep, args: &[Val]) -> Evaluated {
-        let result = apply(call, self.meter, args);
+        let result = apply(call, self.variables, self.meter, args);
         let shown = result.as_ref().unwrap_or(&Val::Null);
         self.meter.spend(call.cost.of_call(args, shown))?;
         result
@@ -301,18 +298,28 @@ fn not_optional(key: &str, found: &Val) -> EvalError {
 }
 
 /// Calls a function with values.
-pub(super) fn apply(call: &CallStep, meter: &mut Meter, args: &[Val]) -> Evaluated {
+pub(super) fn apply(
+    call: &CallStep,
+    variables: &dyn Variables,
+    meter: &mut Meter,
+    args: &[Val],
+) -> Evaluated {
     let overload = match call.overload {
         Some(overload) if overload.by_value || fits(overload, args) => Some(overload),
         Some(_) => None,
         None => call.function.overloads.iter().find(|overload| overload.by_value || fits(overload, args)),
     };
     match overload.and_then(|overload| overload.body) {
-        Some(body) => {
+        Some(Body::Pure(body)) => {
             if let Some(regexp) = &call.regexp {
                 meter.regexp = Some(regexp.clone());
             }
             body(meter, args)
+        }
+        Some(Body::Outside(body)) => {
+            let name = &call.function.name;
+            let host = variables.host().ok_or_else(|| EvalError::NoHost(name.clone()))?;
+            body(&mut OutsideCall { host, name, meter, args })
         }
         None => {
             let types: Vec<&str> = args.iter().map(Val::type_name).collect();

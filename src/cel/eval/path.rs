@@ -172,7 +172,9 @@ fn element<'v>(node: Node<'v>, key: &Val) -> Result<Option<Node<'v>>, EvalError>
         Node::Val(Val::List(List::Json(items, numbers))) => {
             position(key)?.and_then(|at| items.get(at)).map(|item| Node::Json(item, *numbers))
         }
-        Node::Val(Val::List(List::Made(items))) => position(key)?.and_then(|at| items.get(at)).map(Node::Val),
+        Node::Val(Val::List(List::Made(items) | List::Joined(items))) => {
+            position(key)?.and_then(|at| items.get(at)).map(Node::Val)
+        }
         Node::Val(Val::Map(Mapping::Made(entries))) => entries.get(&made_key(entries, key)?).map(Node::Val),
         Node::Json(Value::Object(_), _) | Node::Val(Val::Map(Mapping::Json(..))) => {
             made_key(&Default::default(), key)?;

@@ -8,6 +8,7 @@ use super::args;
 use super::{Row, missing, row};
 use crate::cel::error::EvalError;
 use crate::cel::meter::Meter;
+use crate::cel::named_format::NamedFormat;
 use crate::cel::network::{self, Network};
 use crate::cel::opaque::Opaque;
 use crate::cel::value::Val;
@@ -106,29 +107,55 @@ pub(super) const ROWS: &[Row] = &[
     row("prefixLength", "cidr_prefix_length", "net.CIDR.() int", |_, args| {
         Ok(Val::Int(cidr(args, 0)?.bits.into()))
     }),
-    missing("format.named", "format-named", "(string) optional<kubernetes.NamedFormat>"),
-    missing("format.{}", "format_constant", "() kubernetes.NamedFormat").spelled(FORMATS),
-    missing("validate", "format-validate", "kubernetes.NamedFormat.(string) optional<list<string>>"),
+    row("format.named", "format-named", "(string) optional<kubernetes.NamedFormat>", |_, args| {
+        let name = args::text(args, 0)?;
+        if MISSING_FORMATS.contains(&&**name) {
+            return Err(EvalError::failed(format!("the format '{name}' is not supported")));
+        }
+        Ok(NamedFormat::named(name).map_or(Val::NONE, |format| Val::some(opaque(Opaque::Format(format)))))
+    }),
+    format("format.dns1123Label", |_, _| named_format("dns1123Label")),
+    format("format.dns1123Subdomain", |_, _| named_format("dns1123Subdomain")),
+    format("format.dns1035Label", |_, _| named_format("dns1035Label")),
+    format("format.qualifiedName", |_, _| named_format("qualifiedName")),
+    format("format.dns1123LabelPrefix", |_, _| named_format("dns1123LabelPrefix")),
+    format("format.dns1123SubdomainPrefix", |_, _| named_format("dns1123SubdomainPrefix")),
+    format("format.dns1035LabelPrefix", |_, _| named_format("dns1035LabelPrefix")),
+    format("format.labelValue", |_, _| named_format("labelValue")),
+    format("format.uuid", |_, _| named_format("uuid")),
+    format("format.byte", |_, _| named_format("byte")),
+    format("format.date", |_, _| named_format("date")),
+    missing("format.{}", "format_constant", "() kubernetes.NamedFormat").spelled(MISSING_FORMATS),
+    row(
+        "validate",
+        "format-validate",
+        "kubernetes.NamedFormat.(string) optional<list<string>>",
+        |meter, args| {
+            let Some(Val::Opaque(value)) = args.first() else { return Err(EvalError::no_overload()) };
+            let Opaque::Format(format) = &**value else { return Err(EvalError::no_overload()) };
+            let faults = format.faults(args::text(args, 1)?);
+            meter.make(faults.iter().map(String::len).sum())?;
+            let faults: Vec<Val> = faults.into_iter().map(|fault| Val::String(fault.into())).collect();
+            Ok(if faults.is_empty() { Val::NONE } else { Val::some(Val::list(faults)) })
+        },
+    ),
     row("masked", "cidr_masked", "net.CIDR.() net.CIDR", |_, args| {
         Ok(opaque(Opaque::Cidr(cidr(args, 0)?.masked())))
     }),
 ];
 
-const FORMATS: &[&str] = &[
-    "dns1123Label",
-    "dns1123Subdomain",
-    "dns1035Label",
-    "qualifiedName",
-    "dns1123LabelPrefix",
-    "dns1123SubdomainPrefix",
-    "dns1035LabelPrefix",
-    "labelValue",
-    "uri",
-    "uuid",
-    "byte",
-    "date",
-    "datetime",
-];
+/// Go's own parsers decide what has these formats.
+const MISSING_FORMATS: &[&str] = &["uri", "datetime"];
+
+/// A function that names a format.
+const fn format(name: &'static str, body: super::Pure) -> Row {
+    row(name, "format_constant", "() kubernetes.NamedFormat", body)
+}
+
+fn named_format(name: &str) -> Result {
+    let format = NamedFormat::named(name).ok_or_else(EvalError::no_overload)?;
+    Ok(opaque(Opaque::Format(format)))
+}
 
 const ORDERED: &[&str] = &["kubernetes.Quantity", "kubernetes.Semver"];
 

@@ -1,4 +1,4 @@
-//! Kyverno's libraries. What reaches outside of an expression is known, but not supported yet.
+//! Kyverno's libraries, without what reaches outside of an expression.
 
 use std::sync::Arc;
 
@@ -98,47 +98,7 @@ pub(super) const ROWS: &[Row] = &[
         part(args, |image| image.digest.as_deref().unwrap_or_default())
     })
     .kyverno(),
-    missing("yaml.parse", "parse_string_dyn", "(string) dyn").kyverno(),
-    missing("random", "random_string", "(string) string").kyverno(),
-    missing("random", "random_string_default", "() string").kyverno(),
-    missing("random.random", "random_string_prefixed", "(string) string").kyverno(),
-    missing("random.random", "random_string_default_prefixed", "() string").kyverno(),
-    missing("time.now", "time_now", "() timestamp").kyverno(),
     missing("x509.decode", "x509_decode_string", "(string) dyn").kyverno(),
-    missing("gzip.compress", "compress_any_bytes", "(dyn) bytes").kyverno(),
-    missing("gzip.decompress", "decompress_bytes_string", "(bytes) string").kyverno(),
-    missing("resource.{}", "resource_get_string", "(string, string, string, string) map<string, dyn>")
-        .spelled(&["get", "Get"])
-        .kyverno(),
-    missing("resource.{}", "resource_get_gvr", "(dyn, string, string) map<string, dyn>")
-        .spelled(&["get", "Get"])
-        .kyverno(),
-    missing("resource.{}", "resource_list_string", "(string, string, string) map<string, dyn>")
-        .spelled(&["list", "List"])
-        .kyverno(),
-    missing("resource.{}", "resource_list_gvr", "(dyn, string) map<string, dyn>")
-        .spelled(&["list", "List"])
-        .kyverno(),
-    missing("resource.{}", "resource_post", "(string, string, string, map<string, dyn>) map<string, dyn>")
-        .spelled(&["post", "Post"])
-        .kyverno(),
-    missing("resource.{}", "resource_to_gvr", "(string, string) dyn").spelled(&["toGVR", "ToGVR"]).kyverno(),
-    missing("globalContext.{}", "global_context_get", "(string) dyn").spelled(&["get", "Get"]).kyverno(),
-    missing("globalContext.{}", "global_context_get_projection", "(string, string) dyn")
-        .spelled(&["get", "Get"])
-        .kyverno(),
-    missing("http.{}", "http_get", "(string) dyn").spelled(&["get", "Get"]).kyverno(),
-    missing("http.{}", "http_get_headers", "(string, map<string, string>) dyn")
-        .spelled(&["get", "Get"])
-        .kyverno(),
-    missing("http.{}", "http_post", "(string, dyn) dyn").spelled(&["post", "Post"]).kyverno(),
-    missing("http.{}", "http_post_headers", "(string, dyn, map<string, string>) dyn")
-        .spelled(&["post", "Post"])
-        .kyverno(),
-    missing("http.{}", "http_client", "(string) dyn").spelled(&["client", "Client"]).kyverno(),
-    missing("image.{}", "image_get_metadata", "(string) dyn")
-        .spelled(&["getMetadata", "GetMetadata"])
-        .kyverno(),
 ];
 
 fn made(meter: &mut Meter, text: String) -> Result {

@@ -5,12 +5,14 @@
 
 mod args;
 mod conversions;
+mod documents;
 pub(super) mod format;
 mod kubernetes;
 mod kyverno;
 mod lists;
 mod maths;
 mod optionals;
+mod outside;
 pub(super) mod regex;
 mod signature;
 mod standard;
@@ -23,14 +25,34 @@ use indexmap::IndexMap;
 
 pub(super) use conversions::to_text;
 
-use super::env::Dialect;
+use super::env::{Dialect, Env};
 use super::error::EvalError;
+use super::host::Host;
 use super::meter::Meter;
 use super::types::Type;
 use crate::cel::value::Val;
 
 /// What a function does with its values.
-pub(super) type Body = fn(&mut Meter, &[Val]) -> Result<Val, EvalError>;
+type Pure = fn(&mut Meter, &[Val]) -> Result<Val, EvalError>;
+
+/// What a function does that reaches outside.
+type Outside = fn(&mut OutsideCall<'_>) -> Result<Val, EvalError>;
+
+/// What a function does.
+#[derive(Clone, Copy)]
+pub(super) enum Body {
+    Pure(Pure),
+    Outside(Outside),
+}
+
+/// A call of a function that reaches outside.
+pub(super) struct OutsideCall<'a> {
+    pub(super) host: &'a dyn Host,
+    /// The name of the function as written.
+    pub(super) name: &'a str,
+    pub(super) meter: &'a mut Meter,
+    pub(super) args: &'a [Val],
+}
 
 /// A function with all its overloads.
 pub(super) struct Function {
@@ -50,11 +72,26 @@ pub(super) struct Overload {
     /// The body looks at the values itself, whatever the signature.
     pub(super) by_value: bool,
     only: Option<Dialect>,
+    scope: Option<Scope>,
+}
+
+/// The policies whose expressions may use an overload.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// Those for all namespaces.
+    Cluster,
+    /// Those for their own namespace.
+    Namespace,
 }
 
 impl Overload {
-    pub(super) fn exists_in(&self, dialect: Dialect) -> bool {
+    fn is_of(&self, dialect: Dialect) -> bool {
         self.only.is_none_or(|only| only == dialect)
+    }
+
+    pub(super) fn exists_in(&self, env: &Env) -> bool {
+        let scope = if env.is_namespaced() { Scope::Namespace } else { Scope::Cluster };
+        self.is_of(env.dialect()) && self.scope.is_none_or(|only| only == scope)
     }
 }
 
@@ -68,25 +105,35 @@ pub(super) struct Row {
     body: Option<Body>,
     by_value: bool,
     only: Option<Dialect>,
+    scope: Option<Scope>,
     /// Types that stand for `{}` one after the other.
     each: &'static [&'static str],
     /// Names that stand for `{}` in the name.
     spellings: &'static [&'static str],
 }
 
+const fn any(name: &'static str, id: &'static str, signature: &'static str, body: Option<Body>) -> Row {
+    Row { name, id, signature, body, by_value: false, only: None, scope: None, each: &[], spellings: &[] }
+}
+
 /// A function of both dialects.
-const fn row(name: &'static str, id: &'static str, signature: &'static str, body: Body) -> Row {
-    Row { name, id, signature, body: Some(body), by_value: false, only: None, each: &[], spellings: &[] }
+const fn row(name: &'static str, id: &'static str, signature: &'static str, body: Pure) -> Row {
+    any(name, id, signature, Some(Body::Pure(body)))
 }
 
 /// A function that looks at its values itself.
-const fn open(name: &'static str, id: &'static str, signature: &'static str, body: Body) -> Row {
+const fn open(name: &'static str, id: &'static str, signature: &'static str, body: Pure) -> Row {
     Row { by_value: true, ..row(name, id, signature, body) }
+}
+
+/// A function of Kyverno that reaches outside.
+const fn outside(name: &'static str, id: &'static str, signature: &'static str, body: Outside) -> Row {
+    any(name, id, signature, Some(Body::Outside(body))).kyverno()
 }
 
 /// A function that is known, but not supported yet.
 const fn missing(name: &'static str, id: &'static str, signature: &'static str) -> Row {
-    Row { name, id, signature, body: None, by_value: false, only: None, each: &[], spellings: &[] }
+    any(name, id, signature, None)
 }
 
 impl Row {
@@ -106,6 +153,16 @@ impl Row {
     const fn kyverno(self) -> Self {
         Self { only: Some(Dialect::Kyverno), ..self }
     }
+
+    /// Only of policies for all namespaces.
+    const fn cluster(self) -> Self {
+        Self { scope: Some(Scope::Cluster), ..self }
+    }
+
+    /// Only of policies for their own namespace.
+    const fn namespaced(self) -> Self {
+        Self { scope: Some(Scope::Namespace), ..self }
+    }
 }
 
 static TABLE: LazyLock<IndexMap<String, Function>> = LazyLock::new(|| {
@@ -122,6 +179,8 @@ static TABLE: LazyLock<IndexMap<String, Function>> = LazyLock::new(|| {
         maths::ROWS,
         urls::ROWS,
         kyverno::ROWS,
+        outside::ROWS,
+        documents::ROWS,
     ];
     for rows in libraries {
         for row in rows {
@@ -149,12 +208,13 @@ fn add(table: &mut IndexMap<String, Function>, row: &Row, name: String, replaced
         body: row.body,
         by_value: row.by_value,
         only: row.only,
+        scope: row.scope,
     });
 }
 
 /// The function of a name, if the dialect has it.
 pub(super) fn find(name: &str, dialect: Dialect) -> Option<&'static Function> {
-    TABLE.get(name).filter(|function| function.overloads.iter().any(|overload| overload.exists_in(dialect)))
+    TABLE.get(name).filter(|function| function.overloads.iter().any(|overload| overload.is_of(dialect)))
 }
 
 /// A signature of the table, for lists of functions.
@@ -178,7 +238,7 @@ pub fn signatures(dialect: Dialect) -> Vec<Signature> {
         function.overloads.iter().map(move |overload| (function.name.as_str(), overload))
     });
     overloads
-        .filter(|(_, overload)| overload.exists_in(dialect))
+        .filter(|(_, overload)| overload.is_of(dialect))
         .map(|(name, overload)| Signature {
             name,
             text: signature::text(overload),

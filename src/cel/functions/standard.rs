@@ -1,6 +1,7 @@
 //! The standard library: operators, comparisons, sizes.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use super::args;
 use super::{Row, open, row};
@@ -142,7 +143,7 @@ fn joined(a: &List, b: &List) -> Val {
     if b.is_empty() {
         return Val::List(a.clone());
     }
-    Val::list(a.iter().chain(b.iter()).collect())
+    Val::List(List::Joined(Arc::new(a.iter().chain(b.iter()).collect())))
 }
 
 fn subtract(_: &mut Meter, args: &[Val]) -> Result {

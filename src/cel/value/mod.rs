@@ -68,6 +68,8 @@ pub enum List {
     Json(Arc<Vec<Value>>, Numbers),
     /// Made by an expression.
     Made(Arc<Vec<Val>>),
+    /// Joined of two lists with `+`.
+    Joined(Arc<Vec<Val>>),
 }
 
 /// A map of a manifest, or one that was made.
@@ -140,7 +142,7 @@ impl Val {
     }
 
     /// The name of the type as messages and `type()` have it.
-    pub(super) fn type_name(&self) -> &str {
+    pub fn type_name(&self) -> &str {
         match self {
             Self::Null => "null_type",
             Self::Bool(_) => "bool",
@@ -237,7 +239,7 @@ impl List {
     pub fn len(&self) -> usize {
         match self {
             Self::Json(items, _) => items.len(),
-            Self::Made(items) => items.len(),
+            Self::Made(items) | Self::Joined(items) => items.len(),
         }
     }
 
@@ -250,7 +252,7 @@ impl List {
     pub fn get(&self, index: usize) -> Option<Val> {
         match self {
             Self::Json(items, numbers) => items.get(index).map(|item| Val::from_json(item, *numbers)),
-            Self::Made(items) => items.get(index).cloned(),
+            Self::Made(items) | Self::Joined(items) => items.get(index).cloned(),
         }
     }
 

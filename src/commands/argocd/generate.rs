@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, ValueEnum};
 
 use crate::argocd::{Application, Chart, Kustomization, Network, Parameters, Renderer};
 use crate::diagnostics::{Code, Coded as _};
@@ -131,6 +131,12 @@ pub(super) struct Arguments {
     /// errors are on stderr, which Argo CD shows only in the log of the sidecar, and the exit code is 0.
     #[arg(long, conflicts_with = "strict", help_heading = "Evaluation")]
     keep_going: bool,
+    /// Note policies and rules of kinds that this version does not evaluate, instead of failing (exit code 3).
+    #[arg(long, help_heading = "Evaluation")]
+    skip_unsupported: bool,
+    /// What a failed rule does: the rendering fails, or its policy changes nothing and the error is on stderr.
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "fail", help_heading = "Evaluation")]
+    on_error: OnError,
     /// Evaluate every changed object a second time, and report what a second run would change.
     #[arg(
         long,
@@ -163,6 +169,15 @@ pub(super) struct Arguments {
     /// Print only errors on stderr, no notes and no summary.
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
+}
+
+/// What a failed rule does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OnError {
+    /// The rendering fails.
+    Fail,
+    /// The changes of its policy are discarded.
+    Warn,
 }
 
 /// Reads a time limit; an empty variable sets none of its own.
@@ -235,9 +250,11 @@ impl<'a> Run<'a> {
             Err(error) => return reporter.coded(error.exit(), &error),
         };
         let mut summary = RunSummary::without_impact();
+        let is_loaded = reporter.exit() == Exit::Done;
         let evaluated = self.evaluate(&session, &manifests, &mut summary, reporter);
-        if reporter.exit() == Exit::Evaluation {
-            self.forgive(reporter);
+        let forgives = self.options.keep_going || self.forgives_rules() && is_loaded;
+        if forgives && reporter.exit() == Exit::Evaluation {
+            reporter.forgive();
         }
         match evaluated {
             Ok(spool) if reporter.exit() == Exit::Done => {
@@ -268,6 +285,11 @@ impl<'a> Run<'a> {
         if self.options.keep_going {
             reporter.forgive();
         }
+    }
+
+    /// Whether a failed rule is no error of the run.
+    fn forgives_rules(&self) -> bool {
+        self.arguments.on_error == OnError::Warn && !self.options.strict
     }
 
     fn print(&self, spool: Spool, reporter: &mut Reporter) {
@@ -409,7 +431,7 @@ impl<'a> Run<'a> {
             match printed {
                 Printed::Objects(text) => {
                     summary.add(&evaluated, reporter);
-                    summary.report_errors(&evaluated, reporter);
+                    summary.failed.add(&evaluated, session.policy_places(), reporter);
                     objects += evaluated.objects.len();
                     return spool.write_all(text.as_bytes());
                 }
@@ -567,6 +589,7 @@ fn options(
         evaluation_limits,
         strict: arguments.strict || parameters.strict,
         keep_going: arguments.keep_going && !parameters.strict,
+        skip_unsupported: arguments.skip_unsupported,
         check_idempotent: arguments.check_idempotent,
         quiet: arguments.quiet,
         verbose: true,

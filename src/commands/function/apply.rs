@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use crate::commands::evaluate::{Evaluated, Evaluator};
 use crate::commands::exit::Exit;
 use crate::commands::pipeline::{chunks, evaluate_all};
+use crate::commands::policy_places::PolicyPlaces;
 use crate::commands::reporter::{Label, Note, NoteKind, Reporter};
 use crate::commands::run_context::RunContext;
 use crate::commands::summary::{Closing, RunSummary};
@@ -108,6 +109,8 @@ impl Function {
             ..Evaluator::new(&self.engine, &self.world, &old)
         };
         let severities = self.severities();
+        let policies =
+            PolicyPlaces { policies: self.engine.policies().policies(), texts: &self.policy_texts };
         let visible = subjects.iter().enumerate().filter(|(_, subject)| subject.is_evaluated);
         let documents = visible.map(|(input, subject)| {
             let content = Content::Object(hide(&subject.value).0);
@@ -117,7 +120,7 @@ impl Function {
         let prepare = |evaluated: &mut Evaluated| {
             let subject = subjects.get(evaluated.source.input).filter(|_| !evaluated.source.further)?;
             evaluated.origin = Some(subject.origin.clone());
-            Some(item_result(evaluated, subject, severities))
+            Some(item_result(evaluated, subject, severities, policies))
         };
         let mut all: Vec<Option<ItemResult>> = subjects.iter().map(|_| None).collect();
         let collect = |evaluated: Evaluated, result: Option<ItemResult>| {
@@ -172,7 +175,7 @@ fn note_result(note: &Note, is_strict: bool, subjects: &[Subject]) -> Value {
         Label::Code(_) => note.text.clone(),
         Label::Divergence(divergence) => format!("{divergence} {}", note.text),
     };
-    message_result(&message, severity, object, file)
+    message_result((&note.label.to_string(), &message), severity, object, file)
 }
 
 /// The response with objects added. One that is among the items already replaces that item, and keeps the file; a
@@ -231,6 +234,7 @@ fn item_result(
     Evaluated { objects, after, .. }: &Evaluated,
     subject: &Subject,
     severities: Severities,
+    policies: PolicyPlaces<'_>,
 ) -> ItemResult {
     let mut result = ItemResult {
         after: after.as_ref().map(|after| hide(&subject.value).1.restore(after)),
@@ -241,7 +245,7 @@ fn item_result(
         let masked = mask_beside(&report.before, &report.after, &report.secrets);
         let shown = |text: &str| masked.message(text);
         result.results.extend(results(report, subject.file.as_ref(), severities, &shown));
-        result.errors.push_str(&error_lines(report, &subject.origin));
+        result.errors.push_str(&error_lines(report, &subject.origin, |error| policies.place(error, report)));
         if let Some(severity) = severities.violations.filter(|_| report.is_changed()) {
             result.violations.push_str(&violations(report, &subject.origin, severity, severities, &masked));
         }
@@ -265,7 +269,7 @@ fn violations(
             continue;
         }
         let words = change_words(rule, severities, &|text| masked.message(text));
-        let line = format!("{origin}: {name}: {}/{}: {words}", policy.policy, rule.rule);
+        let line = format!("{origin}: {name}: {}: {words}", rule.title(&policy.policy));
         let _ = writeln!(out, "{word}[{}]: {}", Code::Violation, printable_line(&line));
     }
     out

@@ -10,16 +10,16 @@ use crate::commands::argument_values::{self, limit_names};
 use crate::commands::options::RunOptions;
 use crate::commands::policy_notes::{NoteSettings, exception_notes, policy_notes};
 use crate::commands::reporter::{Note, NoteKind, Reporter, Verbosity};
-use crate::commands::session::schemas;
+use crate::commands::session::{kind_schemas, schemas};
 use crate::decode::{DecodeError, unknown_field};
 use crate::diagnostics::{Code, Coded as _};
 use crate::engine::{Engine, InputNames, Settings};
 use crate::krm::{ConfigError, FunctionConfig, Mode, NamedLimit, PolicyInput, hide, item_errors};
-use crate::policy::{PolicyExceptions, PolicySet};
+use crate::policy::{CelExceptions, PolicyExceptions, PolicySet};
 use crate::semantics::Dialect;
 use crate::source::{
     ContextObjectLoader, ContextObjects, CustomKind, ExceptionLoader, Head, LoadedExceptions, LoadedPolicies,
-    OfflineWorld, PolicyLoader, custom_kind_at, custom_kinds, load_user, load_values,
+    OfflineWorld, PolicyLoader, PolicyTexts, custom_kind_at, custom_kinds, load_user, load_values,
 };
 use crate::value::Value;
 use crate::yaml::{self, Limits, Source};
@@ -30,6 +30,7 @@ use super::input::{FunctionInput, Subject};
 
 pub(super) struct Function {
     pub(super) engine: Engine,
+    pub(super) policy_texts: PolicyTexts,
     pub(super) world: OfflineWorld,
     pub(super) config: FunctionConfig,
     /// The objects that mode generate adds.
@@ -79,7 +80,8 @@ impl Function {
         let user = collect(user.transpose(), &mut errors);
         let kinds = custom_kinds_of(input, &config, input_limits, &mut errors);
         let schemas = collect(schemas(&kinds), &mut errors);
-        let admission = options.admission(&kinds);
+        let kind_schemas = kind_schemas(&kinds);
+        let admission = options.admission(&kind_schemas);
         let mut loader =
             ContextObjectLoader::new("default", &kinds, input_limits).admitted(admission.as_ref());
         context_from(input, &config, &mut loader);
@@ -87,7 +89,7 @@ impl Function {
         let exceptions = exceptions(input, &config, input_limits, &mut errors);
         let generated = GeneratedObjects::load(&config.manifests, input.config.value, input_limits);
         let generated = collect(generated, &mut errors);
-        if errors.is_empty() {
+        if errors.is_empty() && !config.skip_unsupported {
             let unsupported = policies.unsupported().into_iter();
             errors.extend(unsupported.map(FunctionError::Unsupported));
         }
@@ -96,7 +98,7 @@ impl Function {
         }
         let is_user_known = user.as_ref().is_some_and(|user| !user.is_unknown());
         let missing_user = (!is_user_known).then_some(InputNames::FUNCTION.user);
-        let note_settings = NoteSettings { skips_unsupported: false, missing_user };
+        let note_settings = NoteSettings { skips_unsupported: config.skip_unsupported, missing_user };
         let mut notes = policy_notes(&policies, note_settings, reporter);
         notes.extend(exception_notes(&exceptions, Some(&policies.policies)));
         notes.extend(generated.notes.into_iter().map(|text| Note::other(Code::PassedThrough, text)));
@@ -106,19 +108,22 @@ impl Function {
         let settings = Settings {
             admission,
             schemas,
+            kind_schemas,
             values: values.values,
             user,
             exceptions: PolicyExceptions::new(exceptions.exceptions),
+            cel_exceptions: CelExceptions::new(exceptions.cel),
             input_names: InputNames::FUNCTION,
             ..options.settings()
         };
+        let policy_texts = PolicyTexts::new(&policies.policies, policies.texts);
         let engine = Engine::new(PolicySet::new(policies.policies), settings);
         let named = match config.mode {
             Mode::Generate => generated.subjects.iter().map(|subject| &subject.value).collect(),
             Mode::Mutate | Mode::Validate => items,
         };
         let world = world(&engine, &named, &kinds, objects);
-        Ok(Self { engine, world, config, generated: generated.subjects, notes })
+        Ok(Self { engine, policy_texts, world, config, generated: generated.subjects, notes })
     }
 }
 
@@ -170,10 +175,7 @@ fn policies(
     reporter.divergences(refused.divergences, config.semantics);
     if config.keep_going && !loaded.policies.is_empty() {
         for error in refused.errors {
-            // The excerpt on further lines is for files.
-            let text = error.to_string();
-            let text = text.lines().next().unwrap_or_default();
-            reporter.add(Note::new(NoteKind::Warning, error.code(), format!("refused: {text}")));
+            reporter.add(Note::new(NoteKind::Warning, error.code(), format!("refused: {error:#}")));
         }
         return loaded;
     }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use crate::diagnostics::Coded as _;
 use crate::krm::{ItemOutcome, ResourceList, Response, duplicates, failure, response_text};
 use crate::source::{Location, SourceError, read_text};
 use crate::value::Value;
@@ -122,7 +123,9 @@ fn response(input: &FunctionInput<'_>, reporter: &mut Reporter) -> Response {
         Ok(function) => function.response(input, reporter),
         Err(errors) => {
             // The excerpt on further lines is for standard error.
-            let first = |error: &FunctionError| failure(error.to_string().lines().next().unwrap_or_default());
+            let first = |error: &FunctionError| {
+                failure((&error.code().to_string(), error.to_string().lines().next().unwrap_or_default()))
+            };
             let results = errors.iter().map(first).collect();
             report(&errors, reporter);
             let mut response = Response::unchanged(input.items.len(), results);

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::admission::KindSchemas;
 use crate::commands::exit::Exit;
 use crate::commands::options::RunOptions;
 use crate::commands::policies::policies;
@@ -47,7 +48,7 @@ impl LoadedInputs {
         let kinds = reporter.loaded(custom_kinds(&options.crds, &limits));
         let old = reporter.loaded(OldObjects::load(&options.old, namespace, &limits));
         let known = kinds.as_deref().unwrap_or_default();
-        let admission = options.admission(known);
+        let admission = options.admission(&kind_schemas(known));
         let mut loader = ContextObjectLoader::new(namespace, known, limits).admitted(admission.as_ref());
         options.context_from.iter().for_each(|path| loader.path(path));
         options.images.iter().for_each(|path| loader.images(path));
@@ -98,7 +99,12 @@ impl Coded for SchemaError {
     }
 }
 
-/// The schemas of the built-in kinds and of these.
+/// The schemas of the built-in kinds and of these, for apply configurations and defaults.
+pub(in crate::commands) fn kind_schemas(kinds: &[CustomKind]) -> KindSchemas {
+    KindSchemas::with_crds(kinds.iter().map(|kind| &kind.definition))
+}
+
+/// The schemas of the built-in kinds and of these, for strategic merge patches.
 pub(in crate::commands) fn schemas(kinds: &[CustomKind]) -> Result<Schemas, Vec<SchemaError>> {
     let mut schemas = Schemas::kubernetes();
     let mut errors = Vec::new();

@@ -11,11 +11,15 @@ use rayon::ThreadPoolBuilder;
 
 use crate::diagnostics::{Code, Coded as _};
 use crate::engine::{Engine, Settings, World};
-use crate::policy::{KindSelector, PolicyExceptions, PolicySet};
+use crate::policy::{CelExceptions, KindSelector, Policy, PolicyExceptions, PolicySet};
+use crate::resources::Resources;
 use crate::source::cluster::{
     Cluster, ClusterWorld, LiveKinds, RecordingCluster, Rights, StoredObjects, Subject,
 };
-use crate::source::{ContextObjects, CustomKind, Manifests, OfflineWorld, OldObjects, RequestedResources};
+use crate::source::{
+    ContextObjects, CustomKind, LoadedValues, Manifests, OfflineWorld, OldObjects, PolicyTexts,
+    RequestedResources,
+};
 use crate::value::Text;
 
 use super::connect::connect;
@@ -25,15 +29,16 @@ use super::exit::Exit;
 use super::missing_schemas::MissingSchemas;
 use super::options::RunOptions;
 use super::pager::Pager;
-use super::policies::kind_selectors;
+use super::policies::{kind_selectors, resource_selectors};
 use super::policy_notes::{NoteSettings, exception_notes, policy_notes};
+use super::policy_places::PolicyPlaces;
 use super::reporter::{Note, Reporter};
 use super::run_context::RunContext;
 use super::spool::Spool;
 
 use inputs::LoadedInputs;
 
-pub(super) use inputs::{SchemaError, location, schemas};
+pub(super) use inputs::{SchemaError, kind_schemas, location, schemas};
 
 /// The stack of a thread: enough for the limits on depth.
 const STACK_BYTES: usize = 16 << 20;
@@ -45,6 +50,7 @@ pub(super) type RunWorld = ClusterWorld<OfflineWorld>;
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) engine: Engine,
+    policy_texts: PolicyTexts,
     pub(super) old: OldObjects,
     kinds: Vec<CustomKind>,
     /// What context entries are loaded from.
@@ -133,27 +139,30 @@ impl Session {
             state.map(|cluster| filters(cluster, is_user_known, &mut notes_on_acts)).unwrap_or_default();
         let schemas = reporter.valid(schemas(&kinds))?;
         let mut values = values.unwrap_or_default();
-        let unknown = all.map(|policies| values.values.unknown_to(policies, [].iter())).unwrap_or_default();
-        notes.extend(unknown.into_iter().map(|text| Note::omission(Code::UnknownName, text)));
-        notes.extend(values.notes.drain(..).map(|text| Note::omission(Code::UnusedInput, text)));
+        notes.extend(value_notes(&mut values, all));
         values.values.set.extend(options.set.iter().cloned());
+        let kind_schemas = kind_schemas(&kinds);
         let settings = Settings {
-            admission: options.admission(&kinds),
+            admission: options.admission(&kind_schemas),
             schemas,
+            kind_schemas,
             values: values.values,
             user,
             exceptions: PolicyExceptions::new(exceptions.exceptions),
+            cel_exceptions: CelExceptions::new(exceptions.cel),
             filters,
             namespace: namespace.as_str().into(),
             is_replay,
             trace,
             ..options.settings()
         };
+        let policy_texts = PolicyTexts::new(&policies.policies, policies.texts);
         let engine = Engine::new(PolicySet::new(policies.policies), settings);
         let of_manifests = cluster.clone().filter(|_| options.cluster.live && !options.is_live());
         let mut session = Self {
             missing_schemas: MissingSchemas::new(missing_schemas, &engine),
             engine,
+            policy_texts,
             old,
             kinds,
             objects,
@@ -202,6 +211,11 @@ impl Session {
         }
     }
 
+    /// The policies and their texts, for the places of errors.
+    pub(super) fn policy_places(&self) -> PolicyPlaces<'_> {
+        PolicyPlaces { policies: self.engine.policies().policies(), texts: &self.policy_texts }
+    }
+
     pub(super) const fn is_live(&self) -> bool {
         self.live
     }
@@ -239,14 +253,27 @@ impl Session {
     }
 
     pub(super) fn kind_selectors(&self) -> Vec<KindSelector> {
-        kind_selectors(self.engine.policies().classic_rules())
+        let mut selectors = kind_selectors(self.engine.policies().classic_rules());
+        for selector in self.resource_selectors().into_iter().flatten() {
+            if !selectors.contains(&selector) {
+                selectors.push(selector);
+            }
+        }
+        selectors
+    }
+
+    /// The kinds of the resources of CEL policies, policy by policy.
+    fn resource_selectors(&self) -> Vec<Vec<KindSelector>> {
+        let served = self.cluster.as_ref().and_then(|cluster| cluster.resources().ok());
+        let policies = self.engine.policies().policies().iter();
+        resource_selectors(policies, served.as_deref().unwrap_or_else(|| Resources::built_in()))
     }
 
     /// The same rule by rule, without those that autogen generated.
     pub(super) fn written_kind_selectors(&self) -> Vec<Vec<KindSelector>> {
         let rules = self.engine.policies().classic_rules();
         let written = rules.filter(|rule| rule.generated_from.is_none());
-        written.map(|rule| kind_selectors(iter::once(rule))).collect()
+        written.map(|rule| kind_selectors(iter::once(rule))).chain(self.resource_selectors()).collect()
     }
 
     /// The world of a run: its inputs, and the cluster if its state is used.
@@ -295,4 +322,11 @@ impl Session {
         }
         world
     }
+}
+
+/// Notes on values that nothing reads: of unknown policies and rules, and of unused fields.
+fn value_notes(values: &mut LoadedValues, policies: Option<&[Policy]>) -> Vec<Note> {
+    let unknown = policies.map(|policies| values.values.unknown_to(policies, [].iter())).unwrap_or_default();
+    let unknown = unknown.into_iter().map(|text| Note::omission(Code::UnknownName, text));
+    unknown.chain(values.notes.drain(..).map(|text| Note::omission(Code::UnusedInput, text))).collect()
 }

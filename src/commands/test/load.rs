@@ -8,14 +8,14 @@ use crate::diagnostics::Code;
 use crate::engine::{LookupError, Values, World as _};
 use crate::jmespath::{Expression, FixedClock, Runtime, SeededRandom};
 use crate::pattern::nearest;
-use crate::policy::{DocumentKind, Policy, PolicyExceptions, UserInfo, kind_of};
+use crate::policy::{CelExceptions, DocumentKind, Policy, PolicyExceptions, UserInfo, kind_of};
 use crate::report::Verdict;
 use crate::resources::KindScope;
 use crate::semantics::{Dialect, DivergenceTracker};
 use crate::source::{
     ContextObjectLoader, ContextObjects, CustomKind, ExceptionLoader, Head, LoadedPolicies, LoadedValues,
-    Location, OfflineWorld, Place, PolicyLoader, Refused, SourceError, custom_kinds, items_of, load_user,
-    load_values, read_all, read_file, read_text, values_inside,
+    Location, OfflineWorld, Place, PolicyLoader, PolicyWarning, Refused, SourceError, custom_kinds, items_of,
+    load_user, load_values, read_all, read_file, read_text, values_inside,
 };
 use crate::suite::{Suite, UnreadableFile};
 use crate::value::{ObjectRef, Pointer, Text, Value};
@@ -29,6 +29,7 @@ pub(super) struct Loaded {
     /// Policies that do not run, with the reason.
     pub(super) skipped: BTreeMap<Text, (Verdict, String)>,
     pub(super) exceptions: PolicyExceptions,
+    pub(super) cel_exceptions: CelExceptions,
     pub(super) objects: Vec<Value>,
     /// Objects that only rules with targets may change.
     pub(super) targets: Vec<Value>,
@@ -39,6 +40,7 @@ pub(super) struct Loaded {
     /// The files with expected objects, by their names in the suite.
     pub(super) expected: BTreeMap<Text, Result<Vec<Expected>, UnreadableFile>>,
     pub(super) notes: Vec<String>,
+    pub(super) warnings: Vec<PolicyWarning>,
 }
 
 /// An expected object.
@@ -60,12 +62,13 @@ pub(super) struct Loader<'a> {
     pub(super) world: &'a OfflineWorld,
     pub(super) refused: Refused,
     pub(super) notes: Vec<String>,
+    pub(super) warnings: Vec<PolicyWarning>,
 }
 
 impl Loader<'_> {
     pub(super) fn load(mut self, document: &Document, suite: Suite) -> Result<Loaded, Refused> {
         let (policies, skipped) = self.policies(&suite.policies);
-        let exceptions = self.exceptions(&suite.exceptions, &policies, &skipped);
+        let (exceptions, cel_exceptions) = self.exceptions(&suite.exceptions, &policies, &skipped);
         let objects = self.objects(&suite.resources);
         let targets = self.objects(&suite.targets);
         let values = match (&suite.values, &suite.variables) {
@@ -89,12 +92,14 @@ impl Loader<'_> {
         if !self.refused.errors.is_empty() {
             return Err(self.refused);
         }
-        let notes = self.notes;
+        let (notes, mut warnings) = (self.notes, self.warnings);
+        warnings.retain(|warning| user.is_none() || !warning.cause.depends_on_user());
         Ok(Loaded {
             suite,
             policies,
             skipped,
             exceptions,
+            cel_exceptions,
             objects,
             targets,
             values,
@@ -102,6 +107,7 @@ impl Loader<'_> {
             context_objects,
             expected,
             notes,
+            warnings,
         })
     }
 
@@ -146,12 +152,9 @@ impl Loader<'_> {
                     let title = value.path(&["metadata", "name"]).and_then(Value::as_text);
                     match kind_of(&value) {
                         // The loader reports a misspelt kind.
-                        DocumentKind::Policy | DocumentKind::Misspelt { .. } => {
+                        DocumentKind::Policy | DocumentKind::Binding | DocumentKind::Misspelt { .. } => {
                             classic = true;
                             loader.node(&document, &at, &value);
-                        }
-                        DocumentKind::Planned(kind) => {
-                            skip(title, &kind, Verdict::Unsupported, &mut skipped);
                         }
                         DocumentKind::OtherPolicy(kind) => {
                             skip(title, &kind, Verdict::NotEvaluated, &mut skipped);
@@ -174,7 +177,10 @@ impl Loader<'_> {
         }
         let policies = if classic {
             match loader.finish("") {
-                Ok(LoadedPolicies { policies, .. }) => policies,
+                Ok(LoadedPolicies { policies, warnings, .. }) => {
+                    self.warnings.extend(warnings);
+                    policies
+                }
                 Err(refused) => {
                     self.refused.divergences.extend(refused.divergences);
                     self.refused.errors.extend(refused.errors);
@@ -194,7 +200,7 @@ impl Loader<'_> {
         names: &[Text],
         policies: &[Policy],
         skipped: &BTreeMap<Text, (Verdict, String)>,
-    ) -> PolicyExceptions {
+    ) -> (PolicyExceptions, CelExceptions) {
         let mut loader = ExceptionLoader::new(self.dialect.semantics, self.limits);
         for name in names {
             let documents = self.documents(name);
@@ -209,14 +215,16 @@ impl Loader<'_> {
                 self.refused.errors.push(SourceError::Empty { path, kind: "PolicyException" });
             }
         }
-        let Some(loaded) = self.collect(loader.finish()) else { return PolicyExceptions::default() };
+        let Some(loaded) = self.collect(loader.finish()) else {
+            return Default::default();
+        };
         // Policies that do not run have rows of their own.
         if skipped.is_empty() {
             self.notes.extend(loaded.misses(policies));
             self.notes.extend(loaded.left_out);
         }
         self.notes.extend(loaded.notes.into_iter().map(|(_, text)| text));
-        PolicyExceptions::new(loaded.exceptions)
+        (PolicyExceptions::new(loaded.exceptions), CelExceptions::new(loaded.cel))
     }
 
     /// The objects that context entries are loaded from. If the suite has cluster resources, the objects that the
@@ -224,7 +232,7 @@ impl Loader<'_> {
     fn context_objects(&mut self, document: &Document, suite: &Suite, objects: &[Value]) -> ContextObjects {
         let kinds = self.definitions(&suite.cluster_resources);
         let mut loader = ContextObjectLoader::new("default", &kinds, self.limits).ignoring_definitions();
-        for name in suite.cluster_resources.iter().chain(&suite.context) {
+        for name in suite.cluster_resources.iter().chain(&suite.context).chain(&suite.params) {
             loader.path(&self.folder.join(&**name));
         }
         if !suite.cluster_resources.is_empty() {

@@ -14,21 +14,23 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
-use crate::diagnostics::Code;
+use crate::diagnostics::{Code, Coded as _};
+use crate::engine::InputNames;
 use crate::render::{
     Palette, SuiteView, counted, suite_totals, suites_json, suites_junit, suites_markdown, suites_text,
     unsupported_rows,
 };
-use crate::report::{SuiteCounts, SuiteReport, UnloadedSuite};
+use crate::report::{Diagnostic, Severity, SuiteCounts, SuiteReport, UnloadedSuite};
 use crate::semantics::DivergenceSet;
-use crate::source::{custom_kinds, find_suites};
+use crate::source::{PolicyWarning, SourceError, custom_kinds, find_suites};
 
 use super::arguments::{DialectArguments, EngineArguments};
 use super::color::Color;
 use super::exit::Exit;
 use super::options::RunOptions;
+use super::policy_notes::warnings;
 use super::reporter::Reporter;
-use super::session::{on_threads, schemas};
+use super::session::{kind_schemas, on_threads, schemas};
 use super::terminal;
 use super::version::print;
 use run::{Runner, SuiteResult};
@@ -62,7 +64,7 @@ const FILE_NAMES: [&str; 2] = ["kyverno-test.yaml", "kyverno-test.yml"];
 ///
 /// Exits with 0 if all results are as expected, with 1 if not, and with 2 if a suite could not be loaded. The
 /// other suites are run anyway. Rows about mutations that are not evaluated end in exit code 3. Other rows that
-/// are not evaluated, and rows without an expected object, fail only with --strict.
+/// are not evaluated fail only with --strict.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 #[command(mut_arg("legacy", |legacy| legacy.help(LEGACY_HELP)))]
@@ -99,9 +101,13 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     dialect: DialectArguments,
-    /// Fail for rows that were dropped or not evaluated, and for names that no object has.
+    /// Fail for rows that compared nothing or were not evaluated, and for names that no object has.
     #[arg(long, help_heading = "Evaluation")]
     strict: bool,
+    /// Note rows about policies and rules of kinds that this version does not evaluate, instead of failing (exit code
+    /// 3).
+    #[arg(long, help_heading = "Evaluation")]
+    skip_unsupported: bool,
     #[command(flatten)]
     engine: EngineArguments,
     /// The number of suites that run at once; by default one for each processor.
@@ -170,21 +176,29 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         let limits = &options.input_limits;
         let Some(kinds) = reporter.loaded(custom_kinds(&arguments.crds, limits)) else { return };
         let Some(schemas) = reporter.valid(schemas(&kinds)) else { return };
+        let kind_schemas = kind_schemas(&kinds);
         let runner = Runner {
             options: &options,
             kinds: &kinds,
             schemas,
-            admission: options.admission(&kinds),
+            admission: options.admission(&kind_schemas),
+            kind_schemas,
             selector: &arguments.test_case_selector,
         };
         let mut results = runner.run(&files);
         let rewrites = results.iter().flat_map(|result| &result.rewrites);
         let creations = results.iter().flat_map(|result| &result.creations);
+        if arguments.update {
+            for row in results.iter().flat_map(|result| &result.not_updated) {
+                reporter.error(Exit::Changes, Code::NotUpdated, format_args!("{row}; not updated"));
+            }
+        }
         let is_written = if arguments.init.is_some() {
-            update::create(creations, reporter)
+            update::create(creations, limits, reporter)
+        } else if arguments.update {
+            update::write(rewrites, limits, reporter) | update::create(creations, limits, reporter)
         } else {
-            arguments.update
-                && update::write(rewrites, limits, reporter) | update::create(creations, reporter)
+            false
         };
         if is_written {
             results = runner.run(&files);
@@ -238,6 +252,7 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
         fail_only: arguments.fail_only,
         detailed: arguments.detailed_results,
         strict: arguments.strict,
+        skips_unsupported: arguments.skip_unsupported,
         palette,
         width: terminal::width(&io::stdout()),
     };
@@ -245,7 +260,14 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
     let mut unloaded = Vec::new();
     let is_idle = !results.is_empty() && results.iter().all(|result| matches!(result.report, Ok(None)));
     let mut reports: Vec<SuiteReport> = Vec::new();
+    let mut policy_warnings: Vec<PolicyWarning> = Vec::new();
     for result in results {
+        // Suites may share policies.
+        for warning in result.warnings {
+            if !policy_warnings.contains(&warning) {
+                policy_warnings.push(warning);
+            }
+        }
         result.notes.iter().for_each(|note| reporter.note(Code::SuiteNote, note));
         result.unmatched_names.iter().for_each(|note| reporter.note(Code::RowWithoutObject, note));
         if arguments.strict && !result.unmatched_names.is_empty() {
@@ -256,11 +278,18 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
             Ok(report) => reports.extend(report),
             Err(errors) => {
                 reporter.source_errors(&errors);
-                let reasons = errors.iter().map(ToString::to_string).collect();
+                let reason = |error: &SourceError| Diagnostic {
+                    severity: Severity::Error,
+                    code: error.code().to_string(),
+                    // Without lines of files, which may be of a Secret.
+                    message: format!("{error:#}"),
+                };
+                let reasons = errors.iter().map(reason).collect();
                 unloaded.push(UnloadedSuite { file: result.file, reasons });
             }
         }
     }
+    reporter.notes(&warnings(&policy_warnings, Some(InputNames::SUITE.user), reporter.is_verbose()));
     reporter.divergences(divergences, arguments.dialect.dialect().semantics);
     if !unloaded.is_empty() {
         let suites = counted(unloaded.len(), "suite");
@@ -274,7 +303,11 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
         reporter.worsen(Exit::Changes);
     }
     for line in unsupported_rows(&reports) {
-        reporter.error(Exit::Evaluation, Code::RowNotEvaluated, line);
+        if arguments.skip_unsupported {
+            reporter.note(Code::RowNotEvaluated, &line);
+        } else {
+            reporter.error(Exit::Evaluation, Code::RowNotEvaluated, line);
+        }
     }
     let text = match arguments.output {
         None => suites_text(&reports, &view),

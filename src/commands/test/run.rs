@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use crate::admission::Admission;
+use crate::admission::{Admission, KindSchemas};
 use crate::commands::options::RunOptions;
 use crate::diagnostics::Code;
 use crate::engine::{Engine, InputNames, Settings, Targets};
 use crate::patch::Schemas;
 use crate::policy::{Operation, PolicySet};
-use crate::report::{ObjectReport, SuiteReport};
+use crate::render::failed_rule;
+use crate::report::{ObjectReport, SuiteReport, Verdict};
 use crate::semantics::DivergenceSet;
-use crate::source::{CustomKind, OfflineWorld, Place, Refused, SourceError, read_file};
+use crate::source::{CustomKind, OfflineWorld, Place, PolicyWarning, Refused, SourceError, read_file};
 use crate::suite::{Evaluation, ExpectedFiles, Suite, SuiteRun, TargetState, check, unmatched_names};
 use crate::value::{GroupVersionKind, ObjectRef, Text};
 use crate::yaml::Document;
@@ -28,6 +29,7 @@ pub(super) struct Runner<'a> {
     pub(super) options: &'a RunOptions,
     pub(super) kinds: &'a [CustomKind],
     pub(super) schemas: Schemas,
+    pub(super) kind_schemas: KindSchemas,
     pub(super) admission: Option<Admission>,
     pub(super) selector: &'a Selector,
 }
@@ -39,13 +41,17 @@ pub(super) struct SuiteResult {
     /// The rows; `None` if no expectation is selected.
     pub(super) report: Result<Option<SuiteReport>, Vec<SourceError>>,
     pub(super) notes: Vec<String>,
+    /// Those of its policies.
+    pub(super) warnings: Vec<PolicyWarning>,
     /// Names in its expectations that no object has.
     pub(super) unmatched_names: Vec<String>,
     pub(super) divergences: DivergenceSet,
     /// The expected objects that differ.
     pub(super) rewrites: Vec<Rewrite>,
-    /// The objects whose files of expected objects do not exist.
+    /// The objects that have no expected ones.
     pub(super) creations: Vec<Creation>,
+    /// The rows that cannot be updated, because their rules failed.
+    pub(super) not_updated: Vec<String>,
 }
 
 impl SuiteResult {
@@ -59,10 +65,12 @@ impl SuiteResult {
             file: file.display().to_string().into(),
             report: Ok(None),
             notes,
+            warnings: Vec::new(),
             unmatched_names: Vec::new(),
             divergences: DivergenceSet::NONE,
             rewrites: Vec::new(),
             creations: Vec::new(),
+            not_updated: Vec::new(),
         }
     }
 }
@@ -118,6 +126,7 @@ impl Runner<'_> {
             world: &world,
             refused: Refused::default(),
             notes: Vec::new(),
+            warnings: Vec::new(),
         };
         match loader.load(document, suite) {
             Ok(loaded) => self.loaded(file, folder, loaded, world),
@@ -135,17 +144,7 @@ impl Runner<'_> {
         if loaded.suite.results.is_empty() {
             return SuiteResult::skipped(file, loaded.notes);
         }
-        for object in loaded.objects.iter().chain(&loaded.targets) {
-            if GroupVersionKind::of(object)
-                .is_some_and(|kind| kind.group.is_empty() && &*kind.kind == "Namespace")
-            {
-                world.add_namespace(object);
-            }
-        }
-        for (name, labels) in &loaded.values.values.namespaces {
-            world.set_namespace_labels(name.clone(), labels.clone());
-        }
-        world.set_objects(loaded.context_objects.clone());
+        add_to_world(&loaded, &mut world);
         let mut operations: Vec<Option<Operation>> = Vec::new();
         for result in &loaded.suite.results {
             if !operations.contains(&result.operation) {
@@ -177,18 +176,25 @@ impl Runner<'_> {
         let shown = file.display().to_string();
         let unmatched_names = unmatched_names(&loaded.suite, &evaluation, &world).into_iter();
         let unmatched_names = unmatched_names.map(|line| format!("{shown}: {line}")).collect();
-        let rewrites = rows.iter().filter_map(|row| {
+        let updated = || rows.iter().filter(|row| row.verdict == Verdict::Fail && !row.is_error);
+        let rewrites = updated().filter_map(|row| {
             let difference = row.difference.as_ref()?;
             let objects = loaded.expected.get(&difference.file)?.as_ref().ok()?;
             let object = objects.get(difference.index)?;
             Some(Rewrite::new(folder.join(&*difference.file), object, row))
         });
         let rewrites = rewrites.flatten().collect();
-        let creations = rows.iter().filter_map(|row| {
+        let creations = updated().filter_map(|row| {
             let missing = row.missing.as_ref()?;
             Some(Creation { file: folder.join(&*missing.file), object: missing.object.clone() })
         });
         let creations = creations.collect();
+        let not_updated = rows.iter().filter(|row| {
+            row.is_error
+                && row.verdict == Verdict::Fail
+                && (row.difference.is_some() || row.missing.is_some())
+        });
+        let not_updated = not_updated.map(|row| format!("{shown}: {}", failed_rule(row))).collect();
         let notes = loaded.notes.into_iter().map(|note| match note.starts_with(&*folder.to_string_lossy()) {
             true if !folder.as_os_str().is_empty() => note,
             _ => format!("{shown}: {note}"),
@@ -197,10 +203,12 @@ impl Runner<'_> {
         let notes = notes.collect();
         SuiteResult {
             report: Ok(Some(report)),
+            warnings: loaded.warnings,
             unmatched_names,
             divergences,
             rewrites,
             creations,
+            not_updated,
             ..SuiteResult::skipped(file, notes)
         }
     }
@@ -210,9 +218,11 @@ impl Runner<'_> {
         let settings = Settings {
             admission: self.admission.clone(),
             schemas: self.schemas.clone(),
+            kind_schemas: self.kind_schemas.clone(),
             values: loaded.values.values.clone(),
             user: loaded.user.clone(),
             exceptions: loaded.exceptions.clone(),
+            cel_exceptions: loaded.cel_exceptions.clone(),
             operation,
             input_names: InputNames::SUITE,
             ..self.options.settings()
@@ -259,4 +269,19 @@ fn targets(
         Some(TargetState { report, is_named })
     });
     states.collect()
+}
+
+/// What policies look up: namespaces with their labels, and objects for context entries.
+fn add_to_world(loaded: &Loaded, world: &mut OfflineWorld) {
+    for object in loaded.objects.iter().chain(&loaded.targets) {
+        if GroupVersionKind::of(object)
+            .is_some_and(|kind| kind.group.is_empty() && &*kind.kind == "Namespace")
+        {
+            world.add_namespace(object);
+        }
+    }
+    for (name, labels) in &loaded.values.values.namespaces {
+        world.set_namespace_labels(name.clone(), labels.clone());
+    }
+    world.set_objects(loaded.context_objects.clone());
 }

@@ -80,15 +80,19 @@ pub(super) fn write<'r>(
     written
 }
 
-/// An object whose file of expected objects does not exist.
+/// An object without an expected one.
 #[derive(Debug)]
 pub(super) struct Creation {
     pub(super) file: PathBuf,
     pub(super) object: Value,
 }
 
-/// Writes files of expected objects that do not exist; returns whether anything was written.
-pub(super) fn create<'c>(all: impl Iterator<Item = &'c Creation>, reporter: &mut Reporter) -> bool {
+/// Writes objects to files of expected objects, to the end of one that exists; returns whether anything was written.
+pub(super) fn create<'c>(
+    all: impl Iterator<Item = &'c Creation>,
+    limits: &Limits,
+    reporter: &mut Reporter,
+) -> bool {
     let mut files: BTreeMap<&PathBuf, Vec<&Value>> = BTreeMap::new();
     for Creation { file, object } in all {
         let objects = files.entry(file).or_default();
@@ -104,16 +108,29 @@ pub(super) fn create<'c>(all: impl Iterator<Item = &'c Creation>, reporter: &mut
             reporter.error(Exit::Changes, Code::NotUpdated, format_args!("{}: {message}", file.display()));
             continue;
         }
-        match create_file(file, documents(objects.iter().copied()).as_bytes()) {
+        let added = documents(objects.iter().copied());
+        let (done, result) = match file.exists() {
+            true => ("extended by", append(file, &added, limits)),
+            false => ("created with", create_file(file, added.as_bytes())),
+        };
+        match result {
             Ok(()) => {
                 written = true;
                 let objects = counted(objects.len(), "object");
-                reporter.summary(&format!("{}: created with {objects}", file.display()));
+                reporter.summary(&format!("{}: {done} {objects}", file.display()));
             }
             Err(error) => reporter.source_error(&error),
         }
     }
     written
+}
+
+/// Adds documents to the end of a file.
+fn append(file: &Path, documents: &str, limits: &Limits) -> Result<(), SourceError> {
+    let source = read_text(&Location::File { path: file.to_owned(), named: true }, limits)?;
+    let text = source.text();
+    let line_break = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    replace_file(file, format!("{text}{line_break}---\n{documents}").as_bytes())
 }
 
 /// Objects as the documents of a file.

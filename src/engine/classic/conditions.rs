@@ -26,9 +26,10 @@ pub(super) fn condition_error(
     context: &Context<'_>,
 ) -> RuleError {
     let message = format!("failed to evaluate {place}: {error}");
-    let code = error.code();
-    let hint = error.into_cause().and_then(|cause| hint(&cause, context));
-    RuleError { code, message, hint }
+    let failed = RuleError::new(error.code(), message);
+    let Some(cause) = error.into_cause() else { return failed };
+    RuleError { hint: hint(&cause, context), original: cause.original(), ..failed }
+        .at(cause.pointer(), cause.expression())
 }
 
 /// Evaluates conditions and adds those that were needed to the trace.

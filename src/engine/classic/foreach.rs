@@ -58,14 +58,16 @@ impl Loops<'_, '_> {
         place: &Place,
     ) -> Result<Value, RuleError> {
         let mut current = object.clone();
+        let loops = if place.nesting == 0 { Pointer::ROOT.key("mutate") } else { Pointer::ROOT };
+        let below = |number| loops.key("foreach").index(number);
         let path = self.context.is_traced().then(|| place.outer.key("foreach"));
         for (number, entry) in entries.iter().enumerate() {
-            let elements = self.elements(entry)?;
+            let elements = self.elements(entry).map_err(|error| error.below(&below(number)))?;
             let outer = path.as_ref().map_or(Pointer::ROOT, |path| path.index(number));
             let place = Place { outer, nesting: place.nesting };
-            let after = self.run_loop(entry, &elements, &current, &place).map_err(|error| RuleError {
-                message: format!("failed to mutate elements: {}", error.message),
-                ..error
+            let after = self.run_loop(entry, &elements, &current, &place).map_err(|error| {
+                let message = format!("failed to mutate elements: {}", error.message);
+                RuleError { message, ..error }.below(&below(number))
             })?;
             if after != current {
                 current = after;
@@ -87,10 +89,12 @@ impl Loops<'_, '_> {
             self.missing.push(list.clone());
             return Ok(Vec::new());
         }
-        Err(RuleError::new(
+        let failed = RuleError::new(
             if error.is_not_found() { Code::ForeachList } else { error.code() },
-            format!("failed to evaluate list {list}: {error}: {error}"),
-        ))
+            format!("failed to evaluate list {list}: {error}"),
+        );
+        let failed = RuleError { original: error.original(), ..failed };
+        Err(failed.at(&Pointer::ROOT.key("list"), Some(list)))
     }
 
     /// Runs one loop; returns the patched object. All elements see the same `request.object`.
@@ -104,11 +108,7 @@ impl Loops<'_, '_> {
         let count = elements.iter().filter(|element| !element.is_null()).count();
         self.context.count_iterations(count).map_err(|maximum| {
             let message = format!("too many elements in loops (limit foreach-iterations={maximum})");
-            RuleError {
-                code: Code::EvaluationLimit,
-                message,
-                hint: Some(self.limit_hint("foreach-iterations")),
-            }
+            RuleError::new(Code::EvaluationLimit, message).with_hint(self.limit_hint("foreach-iterations"))
         })?;
         let checkpoint = self.context.checkpoint();
         let mut current = object.clone();
@@ -135,10 +135,9 @@ impl Loops<'_, '_> {
     }
 
     fn spend(&self, steps: usize) -> Result<(), RuleError> {
-        self.context.runtime().spend(steps as u64).map_err(|error| RuleError {
-            code: error.code(),
-            message: format!("too much work in loops: {error}"),
-            hint: Some(self.limit_hint("steps")),
+        self.context.runtime().spend(steps as u64).map_err(|error| {
+            let message = format!("too much work in loops: {error}");
+            RuleError::new(error.code(), message).with_hint(self.limit_hint("steps"))
         })
     }
 

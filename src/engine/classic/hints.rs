@@ -1,19 +1,28 @@
 //! Hints for variables without a value.
 
 use crate::diagnostics::Coded as _;
+use crate::jmespath::EvalError;
 use crate::pattern::nearest;
+use crate::policy::nearest_variable;
 use crate::report::RuleError;
 use crate::value::Value;
-use crate::variables::{Inline, SubstitutionError};
+use crate::variables::{Inline, QueryError, SubstitutionError};
 
 use super::context::Context;
 
 pub(super) fn unresolved(error: &SubstitutionError, context: &Context<'_>) -> RuleError {
-    RuleError {
-        code: error.code(),
-        message: format!("variable substitution failed: {error}"),
-        hint: hint(error, context),
-    }
+    failed_substitution(error, "variable substitution failed", context)
+}
+
+/// The error of a rule with a variable without value, or the like.
+pub(super) fn failed_substitution(error: &SubstitutionError, what: &str, context: &Context<'_>) -> RuleError {
+    let hint = hint(error, context);
+    let failed = RuleError {
+        hint,
+        original: error.original(),
+        ..RuleError::new(error.code(), format!("{what}: {error}"))
+    };
+    failed.at(error.pointer(), error.expression())
 }
 
 /// What would give a variable a value.
@@ -29,6 +38,11 @@ pub(super) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<S
     let has = |field: &str| metadata.and_then(|metadata| metadata.get(field)).is_some();
     if expression.contains("metadata.name") && !has("name") && has("generateName") {
         return Some("the object has a generateName and no name yet: only a created object has one".into());
+    }
+    if let QueryError::Failed(EvalError::NotFound { key }) = cause
+        && let Some(meant) = nearest_variable(expression, key, context.entry_names())
+    {
+        return Some(format!("did you mean `{meant}`?"));
     }
     let names = context.settings().input_names;
     if expression.contains("request.namespace") {

@@ -245,13 +245,17 @@ impl StandardRun<'_> {
         let settings = &evaluation.engine.settings;
         let is_delete = self.operation == Operation::Delete;
         let checkpoint = context.enter_rule(rule, &settings.values, evaluation.is_traced());
-        let run = if is_delete {
-            let checked = rule::check(rule, context, exemption);
-            RuleRun::from(deleted(checked.err().map(|outcome| *outcome), self.tracker))
-        } else {
-            progress.report.divergences.extend(rule.divergences);
+        let (run, mut divergences) = self.tracker.during(|| {
+            if is_delete {
+                let checked = rule::check(rule, context, exemption);
+                return RuleRun::from(deleted(checked.err().map(|outcome| *outcome), self.tracker));
+            }
             rule::run(rule, &progress.object, context, &evaluation.merge_context, exemption)
-        };
+        });
+        if !is_delete {
+            divergences.extend(rule.divergences);
+            progress.report.divergences.extend(rule.divergences);
+        }
         let trace = context.leave_rule(checkpoint);
         let error = evaluation.not_replayable().map(|error| RuleRun::from(Outcome::Error(error)));
         let RuleRun { outcome, is_object_lost } = error.unwrap_or(run);
@@ -268,7 +272,8 @@ impl StandardRun<'_> {
             Outcome::NoChange | Outcome::Triggered { .. } | Outcome::Skipped(_) => {}
         }
         progress.is_object_lost |= is_object_lost;
-        progress.report.rules.push(RuleReport { trace, ..RuleReport::new(rule.name.clone(), outcome) });
+        let report = RuleReport::new(rule.name.clone(), outcome);
+        progress.report.rules.push(RuleReport { trace, divergences, ..report });
     }
 
     /// Completes the report, and keeps the changes unless a rule failed or a filter excludes the object.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::jmespath::ast::{Argument, Node, PreparedRegexp};
-use crate::jmespath::error::{EvalError, SearchResult};
+use crate::jmespath::error::{EvalError, SearchResult, WrongArgument};
 use crate::jmespath::runtime::Runtime;
 use crate::semantics::Divergence;
 use crate::value::{Map, Number, Text, Value, float_text, shortened};
@@ -51,7 +51,12 @@ impl Invocation<'_> {
                 return Err(EvalError::NoArguments { function });
             }
         } else if self.arguments.len() != self.function.parameters.len() {
-            return Err(EvalError::ArgumentCount { function });
+            let names = |types: &&[Type]| types.iter().map(|t| t.name()).collect::<Vec<_>>().join("|");
+            return Err(EvalError::ArgumentCount {
+                function,
+                parameters: self.function.parameters.iter().map(names).collect(),
+                given: self.arguments.len(),
+            });
         }
         for (index, argument) in self.arguments.iter().enumerate() {
             let types = self.function.types(index);
@@ -91,15 +96,20 @@ impl Invocation<'_> {
     fn wrong_type(&self, index: usize) -> EvalError {
         let types = self.function.types(index).iter();
         let names: Vec<_> = types.map(|accepted| format!("{:?}", accepted.name())).collect();
-        EvalError::ArgumentType {
+        EvalError::ArgumentType(Box::new(WrongArgument {
             function: self.function.name,
             position: index + 1,
+            given: match self.arguments.get(index) {
+                Some(CallArgument::Value(value)) => given(value, self.function.types(index)),
+                _ => "an expression",
+            },
+            wanted: wanted(self.function.types(index)),
             found: match self.arguments.get(index) {
                 Some(CallArgument::Value(value)) => displayed(value),
                 _ => "expref".into(),
             },
             expected: format!("[]jmespath.JpType{{{}}}", names.join(", ")),
-        }
+        }))
     }
 
     /// The result in Kyverno if an argument is a typed integer or the result of `items`, which has a Go type of its own.
@@ -213,6 +223,25 @@ impl Invocation<'_> {
     pub(super) fn number_result(&self, value: f64) -> SearchResult {
         Number::from_f64(value).map(Value::Number).ok_or_else(|| self.fail("the result is no finite number"))
     }
+}
+
+/// What an argument is that none of the types includes.
+fn given(value: &Value, types: &[Type]) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) if number.is_typed_integer() => "an integer that is no JMESPath number",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) if types.iter().any(|accepted| accepted.is_list()) => "a list of other values",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// `a string or a number`
+fn wanted(types: &[Type]) -> String {
+    types.iter().map(|accepted| accepted.plain()).collect::<Vec<_>>().join(" or ")
 }
 
 /// An argument in an error message: null, booleans and numbers as they are, everything else by its type, because it may

@@ -2,18 +2,13 @@
 
 use std::sync::Arc;
 
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
-
 use crate::jmespath::error::{EvalError, SearchResult};
 use crate::jmespath::runtime::Runtime;
-use crate::regexp::{Regexp, translate};
+use crate::regexp::{RandomError, RandomSource, Regexp, random_text};
 use crate::value::Value;
 
 use super::signature::{STRING, STRING_OR_NUMBER};
 use super::{Function, Invocation};
-
-/// The maximum number of repetitions beyond the minimum in random text, for a repetition without maximum.
-const MAX_RANDOM_REPEATS: u32 = 32;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::own("random", &[STRING], "string", random)
@@ -80,75 +75,27 @@ fn random(call: &Invocation<'_>) -> SearchResult {
         return Err(call.fail_plainly("no pattern provided"));
     }
     call.runtime.spend(200 + 20 * pattern.len() as u64)?;
-    let pattern = translate(pattern).map_err(|error| call.fail_plainly(error))?.pattern;
-    let tree = regex_syntax::parse(&pattern).map_err(|_| call.fail_plainly("unsupported expression"))?;
-    let mut text = String::new();
-    if !generate(&tree, call.runtime, &mut text)? {
-        return Err(call.fail_plainly("no text matches the expression"));
-    }
+    let text = random_text(pattern, &mut Random(call.runtime)).map_err(|error| match error {
+        RandomError::Refused(error) => call.fail_plainly(error),
+        RandomError::NoText => call.fail_plainly("no text matches the expression"),
+        RandomError::Limit(error) => error,
+    })?;
     call.text_result(text)
 }
 
-/// Appends a text that matches. Returns whether there is one.
-fn generate(tree: &Hir, runtime: &Runtime<'_>, out: &mut String) -> Result<bool, EvalError> {
-    runtime.spend(1)?;
-    if out.len() > runtime.limits.result_bytes {
-        return Err(runtime.too_large());
-    }
-    match tree.kind() {
-        HirKind::Empty | HirKind::Look(_) => Ok(true),
-        HirKind::Literal(literal) => {
-            out.push_str(&String::from_utf8_lossy(&literal.0));
-            Ok(true)
-        }
-        HirKind::Class(Class::Unicode(class)) => Ok(push_one_of(class, runtime, out)),
-        HirKind::Class(Class::Bytes(_)) => Ok(false),
-        HirKind::Capture(group) => generate(&group.sub, runtime, out),
-        HirKind::Repetition(repetition) => {
-            let max = repetition.max.unwrap_or(repetition.min + MAX_RANDOM_REPEATS);
-            let spread = u64::from(max.saturating_sub(repetition.min)) + 1;
-            for _ in 0..u64::from(repetition.min) + runtime.random.next() % spread {
-                if !generate(&repetition.sub, runtime, out)? {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        }
-        HirKind::Concat(parts) => {
-            for part in parts {
-                if !generate(part, runtime, out)? {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        }
-        HirKind::Alternation(choices) => match choices.get(pick(runtime, choices.len())) {
-            Some(choice) => generate(choice, runtime, out),
-            None => Ok(false),
-        },
-    }
-}
+struct Random<'a>(&'a Runtime<'a>);
 
-/// A random index below a length.
-fn pick(runtime: &Runtime<'_>, length: usize) -> usize {
-    let chosen = runtime.random.next().checked_rem(length as u64).unwrap_or(0);
-    usize::try_from(chosen).unwrap_or(0)
-}
+impl RandomSource for Random<'_> {
+    type Error = EvalError;
 
-/// Appends a character of a class, a printable ASCII character if the class contains any.
-fn push_one_of(class: &ClassUnicode, runtime: &Runtime<'_>, out: &mut String) -> bool {
-    let mut plain = ClassUnicode::new([ClassUnicodeRange::new(' ', '~')]);
-    plain.intersect(class);
-    let ranges = if plain.ranges().is_empty() { class.ranges() } else { plain.ranges() };
-    let mut index = pick(runtime, ranges.iter().map(ClassUnicodeRange::len).sum());
-    for range in ranges {
-        if index < range.len() {
-            out.extend((range.start()..=range.end()).nth(index));
-            return true;
-        }
-        index -= range.len();
+    fn next(&mut self) -> u64 {
+        self.0.random.next()
     }
-    false
+
+    fn step(&mut self, bytes: usize) -> Result<(), EvalError> {
+        self.0.spend(1)?;
+        if bytes > self.0.limits.result_bytes { Err(self.0.too_large()) } else { Ok(()) }
+    }
 }
 
 #[cfg(test)]

@@ -37,7 +37,26 @@ impl Type {
         }
     }
 
-    /// The name in errors and signatures.
+    /// Whether it is a list of values of one type.
+    pub(super) const fn is_list(self) -> bool {
+        matches!(self, Self::Numbers | Self::Strings)
+    }
+
+    /// The type in an error message.
+    pub(super) const fn plain(self) -> &'static str {
+        match self {
+            Self::Number => "a number",
+            Self::String => "a string",
+            Self::Array => "a list",
+            Self::Object => "an object",
+            Self::Numbers => "a list of numbers",
+            Self::Strings => "a list of strings",
+            Self::Expression => "an expression (`&…`)",
+            Self::Any => "any value",
+        }
+    }
+
+    /// The name in signatures, and in Kyverno's messages.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Number => "number",

@@ -20,7 +20,7 @@ pub(super) struct Parsed {
 pub(super) fn parse(text: &str) -> Result<Parsed, ParseError> {
     if text.len() > MAX_EXPRESSION_BYTES {
         let message = format!("longer than {MAX_EXPRESSION_BYTES} bytes");
-        return Err(ParseError::syntax(message, MAX_EXPRESSION_BYTES));
+        return Err(ParseError::plain(message, MAX_EXPRESSION_BYTES));
     }
     let tokens = lexer::tokens(text)?;
     let mut parser = Parser { tokens, position: 0, depth: 0, divergences: DivergenceSet::NONE };
@@ -28,8 +28,8 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ParseError> {
     match parser.peek() {
         Kind::End => Ok(Parsed { root: tree.node, divergences: parser.divergences }),
         other => {
-            let message = format!("Unexpected token at the end of the expression: {other}");
-            parser.fail(message)
+            let original = format!("Unexpected token at the end of the expression: {other}");
+            parser.fail(format_args!("unexpected {} after the expression", other.plain()), original)
         }
     }
 }
@@ -99,13 +99,22 @@ impl Parser {
         self.position = (self.position + 1).min(self.tokens.len() - 1);
     }
 
-    fn fail<T>(&self, message: impl fmt::Display) -> Result<T, ParseError> {
-        Err(ParseError::syntax(message, self.offset()))
+    fn fail<T>(&self, message: impl fmt::Display, original: impl fmt::Display) -> Result<T, ParseError> {
+        Err(ParseError::syntax(message, original, self.offset()))
+    }
+
+    /// The error of a token that is none of the expected ones.
+    fn unexpected<T>(&self, expected: &str, original: &str) -> Result<T, ParseError> {
+        let found = self.peek();
+        self.fail(
+            format_args!("expected {expected}, found {}", found.plain()),
+            format_args!("Expected {original}, received: {found}"),
+        )
     }
 
     fn expect(&mut self, expected: &Kind) -> Result<(), ParseError> {
         if self.peek() != expected {
-            return self.fail(format_args!("Expected {expected}, received: {}", self.peek()));
+            return self.unexpected(expected.plain(), &expected.to_string());
         }
         self.advance();
         Ok(())
@@ -120,7 +129,8 @@ impl Parser {
     }
 
     fn too_deep<T>(&self) -> Result<T, ParseError> {
-        self.fail(format_args!("nested deeper than {MAX_EXPRESSION_DEPTH} levels"))
+        let message = format!("nested deeper than {MAX_EXPRESSION_DEPTH} levels");
+        Err(ParseError::plain(message, self.offset()))
     }
 
     fn expression(&mut self, power: u8) -> Result<Tree, ParseError> {
@@ -157,7 +167,7 @@ impl Parser {
             Kind::Raw(text) => Node::Literal(text.into()),
             Kind::Current => Node::Current,
             Kind::Identifier(name) | Kind::Quoted(name) => Node::Field(name),
-            Kind::End => return self.fail("Incomplete expression"),
+            Kind::End => return self.fail("the expression ends too early", "Incomplete expression"),
             other => return self.invalid(&other),
         };
         self.advance();
@@ -165,7 +175,7 @@ impl Parser {
     }
 
     fn invalid<T>(&self, kind: &Kind) -> Result<T, ParseError> {
-        self.fail(format_args!("Invalid token: {kind}"))
+        self.fail(format_args!("unexpected {}", kind.plain()), format_args!("Invalid token: {kind}"))
     }
 
     fn parenthesised(&mut self) -> Result<Tree, ParseError> {
@@ -284,7 +294,7 @@ impl Parser {
             Kind::Identifier(_) | Kind::Quoted(_) | Kind::Star => self.expression(power),
             Kind::LeftBracket => self.list(),
             Kind::LeftBrace => self.hash(),
-            _ => self.fail("Expected identifier, lbracket, or lbrace"),
+            _ => self.fail("expected a name, `[` or `{`", "Expected identifier, lbracket, or lbrace"),
         }
     }
 
@@ -335,10 +345,7 @@ impl Parser {
                     self.advance();
                 }
                 Kind::Number(_) if parts[part].is_none() => parts[part] = Some(self.integer()?),
-                other => {
-                    let message = format!("Expected tColon or tNumber, received: {other}");
-                    return self.fail(message);
-                }
+                _ => return self.unexpected("`:` or a number", "tColon or tNumber"),
             }
         }
         self.expect(&Kind::RightBracket)?;
@@ -349,11 +356,18 @@ impl Parser {
 
     fn integer(&mut self) -> Result<i64, ParseError> {
         let Kind::Number(text) = self.peek() else {
-            return self.fail(format_args!("Expected tNumber, received: {}", self.peek()));
+            return self.unexpected("a number", "tNumber");
         };
         let value = text.parse().map_err(|_| {
-            let why = if &**text == "-" { "invalid syntax" } else { "value out of range" };
-            ParseError::new(format!("strconv.Atoi: parsing {text:?}: {why}"), self.offset())
+            let (plain, why) = match &**text {
+                "-" => ("is no number", "invalid syntax"),
+                _ => ("is out of range", "value out of range"),
+            };
+            ParseError {
+                message: format!("`{text}` {plain}"),
+                original: Some(format!("strconv.Atoi: parsing {text:?}: {why}")),
+                offset: self.offset(),
+            }
         })?;
         self.advance();
         Ok(value)
@@ -395,7 +409,7 @@ impl Parser {
         let mut depth = 0;
         loop {
             let (Kind::Identifier(key) | Kind::Quoted(key)) = self.peek().clone() else {
-                return self.fail("Expected tQuotedIdentifier or tUnquotedIdentifier");
+                return self.fail("expected a name", "Expected tQuotedIdentifier or tUnquotedIdentifier");
             };
             self.advance();
             self.expect(&Kind::Colon)?;
@@ -409,7 +423,9 @@ impl Parser {
                     return self.nest(Node::Hash(members), depth);
                 }
                 Kind::Identifier(_) | Kind::Quoted(_) => self.divergences.insert(Divergence::MissingComma),
-                _ => return self.fail("Expected tQuotedIdentifier or tUnquotedIdentifier"),
+                _ => {
+                    return self.fail("expected a name", "Expected tQuotedIdentifier or tUnquotedIdentifier");
+                }
             }
         }
     }
@@ -443,7 +459,10 @@ impl Parser {
         self.advance();
         match kind {
             Kind::Identifier(name) => Ok(name),
-            _ => self.fail("Can't have quoted identifier as function name."),
+            _ => self.fail(
+                "the name of a function has no quotes",
+                "Can't have quoted identifier as function name.",
+            ),
         }
     }
 }

@@ -49,10 +49,14 @@ fn errors_have_a_reason_and_an_offset() {
         ("abs(n)(n)", "SyntaxError: Invalid token: tLparen", 6),
     ] {
         let error = refused(text);
-        assert_eq!((error.to_string().as_str(), error.offset), (message, offset), "{text}");
+        assert_eq!(
+            (error.original.as_deref().unwrap_or(&error.message), error.offset),
+            (message, offset),
+            "{text}"
+        );
     }
     for text in ["`abc`", "`'a'`", "`01`", "``", "\"\\x\""] {
-        assert!(!refused(text).message.starts_with("SyntaxError"), "{text}");
+        assert!(refused(text).original.is_none(), "{text}");
     }
 }
 
@@ -70,7 +74,7 @@ fn a_missing_comma_is_a_divergence() {
 #[test]
 fn expressions_that_are_too_long_or_too_deep_are_refused() {
     let long = format!("'{}'", "x".repeat(MAX_EXPRESSION_BYTES));
-    assert_eq!(refused(&long).message, "SyntaxError: longer than 65536 bytes");
+    assert_eq!(refused(&long).message, "longer than 65536 bytes");
     for (open, inner, close) in [
         ("(", "a", ")"),
         ("[", "a", "]"),

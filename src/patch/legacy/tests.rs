@@ -24,7 +24,7 @@ fn overlaid(overlay: &str, object: &str, behavior: LegacyBehavior) -> String {
         Ok(Merged::ConditionFailed(failed)) => {
             format!("unmet: {} at {}: {}", failed.overlay, failed.at, failed.reason)
         }
-        Err(error) => format!("error: {error}"),
+        Err(error) => format!("error: {}", error.original().unwrap_or_else(|| error.to_string())),
     }
 }
 

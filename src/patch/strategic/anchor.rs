@@ -17,6 +17,11 @@ pub(in crate::patch) enum Anchor {
     Negation,
 }
 
+/// The name in an anchored key, and whether the anchor tests its value; `None` for a plain key.
+pub fn split_anchor(key: &str) -> Option<(&str, bool)> {
+    Anchor::parse(key).map(|(anchor, name)| (name, anchor != Anchor::Add))
+}
+
 impl Anchor {
     /// Splits an anchored key into its anchor and its name; `None` for a plain key.
     ///

@@ -20,6 +20,7 @@ pub(super) mod schema;
 #[cfg(test)]
 mod examples;
 
+pub use anchor::split_anchor;
 pub use context::MergeContext;
 pub use overlay::Overlay;
 pub use paths::overlay_paths;

@@ -10,6 +10,7 @@ use crate::variables::Template;
 
 use super::findings::Findings;
 use super::load::check_depth;
+use super::rule::Rule;
 use super::selection::Selection;
 use super::{conditions, match_checks, schema};
 use crate::policy::error::PolicyError;
@@ -103,12 +104,20 @@ impl PolicyException {
         self.exempted.iter().any(|exempted| exempted.names(policy, rule))
     }
 
-    /// The policies and rules that it names and that do not exist: a line for each, with the nearest name.
+    /// The policies and rules that it names and that do not exist, with the nearest name, and generated rules for its kinds
+    /// that it does not name although it names their sources: a line for each.
     pub fn unmatched_names(&self, policies: &[Policy]) -> Vec<String> {
         if self.exempted.is_empty() {
             return vec!["it names no rule".to_owned()];
         }
-        self.exempted.iter().flat_map(|exempted| exempted.unmatched_names(policies)).collect()
+        let kinds: Vec<&str> =
+            self.matching.only_kinds().unwrap_or_default().into_iter().map(|kind| &**kind).collect();
+        let lines = self.exempted.iter().flat_map(|exempted| {
+            let mut lines = exempted.unmatched_names(policies);
+            lines.extend(exempted.unnamed_generated_rules(policies, &kinds));
+            lines
+        });
+        lines.collect()
     }
 
     /// Whether its `match` selects an object, as it was before the policy.
@@ -186,6 +195,28 @@ impl Exempted {
                 format!("policy `{wanted}` has no rule `{pattern}`{meant}")
             })
             .collect()
+    }
+
+    /// Generated rules for some of the kinds that no pattern names, while one names the rule that they are generated from.
+    fn unnamed_generated_rules(&self, policies: &[Policy], kinds: &[&str]) -> Vec<String> {
+        let rules = policies.iter().filter_map(|policy| match policy {
+            Policy::Classic(classic) if *policy.full_name() == *self.policy => Some(&classic.rules),
+            _ => None,
+        });
+        let line = |rule: &Rule| {
+            let source = rule.generated_from.as_ref()?;
+            if !self.names(&self.policy, source) || self.names(&self.policy, &rule.name) {
+                return None;
+            }
+            let of_rule = rule.matching.only_kinds().unwrap_or_default();
+            let common = kinds.iter().find(|kind| of_rule.iter().any(|of_rule| ***of_rule == ***kind))?;
+            Some(format!(
+                "policy `{}`: a {common} is not exempt from the generated rule `{name}`: add `{name}` to `ruleNames`",
+                self.policy,
+                name = rule.name
+            ))
+        };
+        rules.flatten().filter_map(line).collect()
     }
 }
 

@@ -11,7 +11,8 @@ use super::findings::{Findings, name_rules};
 use super::rule::Source;
 use super::written::{WrittenRule, mutates, targets};
 use super::{
-    ApplyRules, ClassicPolicy, Rule, context, match_checks, overlay_labels, schema, variable_checks, warnings,
+    ApplyRules, ClassicPolicy, Rule, context, field_checks, match_checks, overlay_labels, schema,
+    variable_checks, warnings,
 };
 use crate::policy::error::PolicyError;
 use crate::policy::fields::{filled, given, is_blank, string, text};
@@ -206,6 +207,7 @@ impl Loader<'_> {
             meta.not_evaluated.extend(rule.as_not_evaluated());
         }
         meta.warnings = warnings::find(self.document, &rules);
+        field_checks::find(&rules, &mut meta.warnings);
         for rule in &rules {
             meta.divergences.extend(rule.tracker.reached());
             meta.divergences.extend(rule.autogen_tracker.reached());

@@ -6,18 +6,21 @@ mod conditions;
 mod context;
 mod exception;
 mod exceptions;
+mod field_checks;
 mod filter;
 mod findings;
 mod load;
 mod match_checks;
 
 mod mutation;
+mod nearest_variable;
 mod overlay_labels;
 mod paths;
 
 mod rule;
 mod schema;
 mod selection;
+mod strings;
 mod subject;
 mod variable_checks;
 mod warnings;
@@ -38,6 +41,7 @@ pub(super) use load::parse;
 pub use mutation::{
     Edit, ForeachEntry, LegacyMutation, LegacyPart, MutateExisting, Mutation, Order, Patch, Target,
 };
+pub use nearest_variable::nearest_variable;
 pub use overlay_labels::labels_as_texts;
 pub use rule::{Mismatch, Rule, other_namespace};
 pub use selection::Selection;
@@ -119,6 +123,7 @@ impl PolicyFamily for ClassicPolicy {
             name: &rule.name,
             source: rule.source_name(),
             is_generated: rule.generated_from.is_some(),
+            pointer: Some(&rule.pointer),
             not_evaluated: rule.not_evaluated(),
         });
         rules.collect()

@@ -1,52 +1,13 @@
 //! The schema of classic policies and exceptions.
 
-use crate::diagnostics::Code;
-use crate::pattern::nearest;
-use crate::value::{Pointer, Value};
+use crate::policy::PolicyError;
+use crate::policy::schema::{
+    CEL_CONDITION, FAILURE_POLICIES, Fields, METADATA, SELECTOR, Shape, TEXT_MAP, TEXTS,
+};
+use crate::value::Value;
 
-use crate::policy::error::PolicyError;
-use crate::policy::fields::any_of;
-
-/// What a field may hold.
-#[derive(Clone, Copy, Debug)]
-enum Shape {
-    /// Anything, checked elsewhere or not at all.
-    Any,
-    Text,
-    /// One of these texts.
-    OneOf(&'static [&'static str]),
-    Flag,
-    Integer,
-    List(&'static Self),
-    /// A map with any keys.
-    Map(&'static Self),
-    /// A map with known fields.
-    Fields(&'static Fields),
-}
-
-/// The fields of a map.
-#[derive(Clone, Copy, Debug)]
-struct Fields {
-    known: &'static [(&'static str, Shape)],
-    required: &'static [&'static str],
-    /// Whether other fields are allowed.
-    open: bool,
-}
-
-impl Fields {
-    const fn of(known: &'static [(&'static str, Shape)]) -> Self {
-        Self { known, required: &[], open: false }
-    }
-
-    const fn requiring(self, required: &'static [&'static str]) -> Self {
-        Self { required, ..self }
-    }
-}
-
-const TEXTS: Shape = Shape::List(&Shape::Text);
 const FILTERS: Shape = Shape::List(&Shape::Fields(&FILTER));
 const SUBJECTS: Shape = Shape::List(&Shape::Fields(&SUBJECT));
-const TEXT_MAP: Shape = Shape::Map(&Shape::Text);
 
 static POLICY: Fields = Fields::of(&[
     ("apiVersion", Shape::OneOf(&["kyverno.io/v1", "kyverno.io/v2beta1"])),
@@ -79,18 +40,6 @@ static EXEMPTED: Fields =
 
 static EXCEPTION_MATCH: Fields = Fields::of(&[("any", FILTERS), ("all", FILTERS)]);
 
-static METADATA: Fields = Fields {
-    known: &[
-        ("name", Shape::Text),
-        ("generateName", Shape::Text),
-        ("namespace", Shape::Text),
-        ("labels", TEXT_MAP),
-        ("annotations", TEXT_MAP),
-    ],
-    required: &["name"],
-    open: true,
-};
-
 static SPEC: Fields = Fields::of(&[
     ("admission", Shape::Flag),
     ("applyRules", Shape::OneOf(&["All", "One"])),
@@ -109,7 +58,6 @@ static SPEC: Fields = Fields::of(&[
     ("webhookTimeoutSeconds", Shape::Integer),
 ]);
 
-const FAILURE_POLICIES: &[&str] = &["Ignore", "Fail"];
 const ACTIONS: &[&str] = &["audit", "enforce", "Audit", "Enforce"];
 
 static ACTION_OVERRIDE: Fields = Fields::of(&[
@@ -123,9 +71,6 @@ static WEBHOOK: Fields = Fields::of(&[
     ("matchConditions", Shape::List(&Shape::Fields(&CEL_CONDITION))),
     ("timeoutSeconds", Shape::Integer),
 ]);
-
-static CEL_CONDITION: Fields =
-    Fields::of(&[("name", Shape::Text), ("expression", Shape::Text)]).requiring(&["name", "expression"]);
 
 static RULE: Fields = Fields::of(&[
     ("name", Shape::Text),
@@ -187,18 +132,6 @@ static SUBJECT: Fields = Fields::of(&[
     ("namespace", Shape::Text),
 ])
 .requiring(&["kind", "name"]);
-
-static SELECTOR: Fields = Fields::of(&[
-    ("matchLabels", TEXT_MAP),
-    ("matchExpressions", Shape::List(&Shape::Fields(&SELECTOR_EXPRESSION))),
-]);
-
-static SELECTOR_EXPRESSION: Fields = Fields::of(&[
-    ("key", Shape::Text),
-    ("operator", Shape::OneOf(&["In", "NotIn", "Exists", "DoesNotExist"])),
-    ("values", TEXTS),
-])
-.requiring(&["key", "operator"]);
 
 static MUTATE: Fields = Fields::of(&[
     ("foreach", Shape::List(&FOREACH_ENTRY)),
@@ -296,118 +229,12 @@ static GLOBAL_REFERENCE: Fields =
 
 /// Checks the fields of a whole policy.
 pub(super) fn check(document: &Value, errors: &mut Vec<PolicyError>) {
-    Check { at: Pointer::ROOT, errors }.fields(&POLICY, document);
+    POLICY.check(document, errors);
 }
 
 /// Checks the fields of a whole exception.
 pub(super) fn check_exception(document: &Value, errors: &mut Vec<PolicyError>) {
-    Check { at: Pointer::ROOT, errors }.fields(&EXCEPTION, document);
-}
-
-/// The length to which messages shorten an unsupported value.
-const MAX_SHOWN_CHARS: usize = 63;
-
-struct Check<'f> {
-    at: Pointer,
-    errors: &'f mut Vec<PolicyError>,
-}
-
-impl Check<'_> {
-    fn value(&mut self, shape: &Shape, value: &Value) {
-        match (shape, value) {
-            (Shape::Any, _) | (Shape::Text, Value::String(_)) | (Shape::Flag, Value::Bool(_)) => {}
-            (Shape::Integer, Value::Number(number)) => {
-                if number.as_i64().is_none_or(|number| i32::try_from(number).is_err()) {
-                    self.error(Code::WrongType, "expected an integer of 32 bits, found another number");
-                }
-            }
-            (Shape::OneOf(known), Value::String(text)) => {
-                if !known.contains(&&**text) {
-                    let shown: String = text.chars().take(MAX_SHOWN_CHARS).collect();
-                    let message = format!("unsupported value `{shown}`, expected {}", any_of(known));
-                    let error = PolicyError::new(Code::InvalidField, self.at.clone(), message);
-                    self.errors.push(error.suggesting(nearest(text, known.iter().copied())));
-                }
-            }
-            (Shape::List(element), Value::Array(items)) => {
-                for (index, item) in items.iter().enumerate() {
-                    self.at.push_index(index);
-                    self.value(element, item);
-                    self.at.pop();
-                }
-            }
-            (Shape::Map(member), Value::Object(members)) => {
-                for (key, value) in members.iter() {
-                    self.at.push_key(key.clone());
-                    self.value(member, value);
-                    self.at.pop();
-                }
-            }
-            (Shape::Fields(fields), _) => self.fields(fields, value),
-            (shape, value) => {
-                self.error(Code::WrongType, &format!("expected {}, found {}", shape.name(), found(value)));
-            }
-        }
-    }
-
-    fn fields(&mut self, fields: &Fields, value: &Value) {
-        let Some(members) = value.as_object() else {
-            return self.error(Code::WrongType, &format!("expected an object, found {}", found(value)));
-        };
-        for (key, value) in members {
-            self.at.push_key(key.clone());
-            match fields.known.iter().find(|(name, _)| *name == &**key) {
-                // As in an API server, `null` counts as absent.
-                Some(_) if value.is_null() => {}
-                Some((_, shape)) => self.value(shape, value),
-                None if fields.open => {}
-                None => {
-                    let known = fields.known.iter().map(|(name, _)| *name);
-                    let message = format!("unknown field `{key}`");
-                    self.errors.push(PolicyError::unknown_field(
-                        self.at.clone(),
-                        message,
-                        nearest(key, known),
-                    ));
-                }
-            }
-            self.at.pop();
-        }
-        for name in fields.required {
-            if members.get(name).is_none_or(Value::is_null) {
-                self.error(Code::MissingField, &format!("required field `{name}` is missing"));
-            }
-        }
-    }
-
-    fn error(&mut self, code: Code, message: &str) {
-        self.errors.push(PolicyError::new(code, self.at.clone(), message));
-    }
-}
-
-impl Shape {
-    const fn name(&self) -> &'static str {
-        match self {
-            Self::Any => "anything",
-            Self::Text | Self::OneOf(_) => "a string",
-            Self::Flag => "a boolean",
-            Self::Integer => "an integer",
-            Self::List(_) => "a list",
-            Self::Map(_) | Self::Fields(_) => "an object",
-        }
-    }
-}
-
-/// The type of a value, in words.
-pub(super) const fn found(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
+    EXCEPTION.check(document, errors);
 }
 
 #[cfg(test)]
@@ -438,6 +265,19 @@ mod tests {
         assert_eq!(
             in_rule(r#""mutate":{"foreach":[{"foreach":[{"as":"x"}]}]}"#),
             ["spec.rules[0].mutate.foreach[0].foreach[0].as: unknown field `as`"]
+        );
+    }
+
+    #[test]
+    fn a_field_beside_its_empty_parent_lacks_indentation() {
+        assert_eq!(
+            in_rule(
+                r#""exclude":{"any":[{"resources":null,"kinds":["Pod"]}]},"mutate":{"patchStrategicMerge":null,"metadata":{}}"#
+            ),
+            [
+                "spec.rules[0].exclude.any[0].kinds: unknown field `kinds`: `resources` beside it is empty; indent `kinds` below it",
+                "spec.rules[0].mutate.metadata: unknown field `metadata`: `patchStrategicMerge` beside it is empty; indent `metadata` below it",
+            ]
         );
     }
 

@@ -10,6 +10,8 @@ use crate::value::{Pointer, Segment, Text, Value};
 use crate::variables::{Query, replace_variables};
 
 use super::findings::Findings;
+use super::nearest_variable::nearest_variable;
+use super::strings::each_string;
 use super::written::targets;
 use crate::policy::fields::{given, list};
 
@@ -123,28 +125,15 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn value(&mut self, value: &Value) {
-        match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-            Value::String(text) => self.text(text),
-            Value::Array(items) => {
-                for (index, item) in items.iter().enumerate() {
-                    self.at.push_index(index);
-                    self.value(item);
-                    self.at.pop();
-                }
-            }
-            Value::Object(members) => {
-                for (key, member) in members.iter() {
-                    self.at.push_key(key.clone());
-                    self.text(key);
-                    let enters = !self.in_foreach && self.at.segments().len() == 2 && &**key == "foreach";
-                    self.in_foreach |= enters;
-                    self.value(member);
-                    self.in_foreach &= !enters;
-                    self.at.pop();
-                }
-            }
-        }
+        let mut at = self.at.clone();
+        each_string(value, &mut at, &mut |at, text| {
+            self.at.clone_from(at);
+            let below = self.at.segments().get(1);
+            self.in_foreach = matches!(below, Some(Segment::Key(key)) if &**key == "foreach");
+            self.text(text);
+        });
+        self.in_foreach = false;
+        self.at = at;
     }
 
     /// Checks the variables of a string from the inside out. An inner variable counts as `null` in the outer one.
@@ -194,11 +183,21 @@ impl Check<'_> {
                 ));
             }
         } else if !self.allows(expression) {
+            let meant = self.suggestion(expression);
             self.error(Code::UnknownVariable, format!(
                 "variable {shown} is neither part of request, images, element or @, nor a call of a function, nor \
-                 declared in context"
+                 declared in context{meant}"
             ));
         }
+    }
+
+    /// `, did you mean …?` for a variable whose first name is misspelt.
+    fn suggestion(&self, expression: &str) -> String {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let first = expression.split(|c| !is_name(c)).next().unwrap_or_default();
+        let declared = self.names.iter().filter_map(|name| name.split(['.', '*']).next());
+        nearest_variable(expression, first, declared)
+            .map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"))
     }
 
     /// Whether the string is evaluated before the targets are known.

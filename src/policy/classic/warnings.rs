@@ -14,6 +14,7 @@ use crate::semantics::DivergenceTracker;
 use crate::value::{Pointer, Segment, Text, Value, shortened};
 use crate::variables::{Query, replace_variables};
 
+use super::strings::each_string;
 use super::variable_checks::{MAX_NESTING, USER_NAMES};
 use super::written::{WrittenRule, filters, kinds, mutates, targets};
 
@@ -45,12 +46,27 @@ pub(super) fn find(document: &Value, rules: &[WrittenRule]) -> Vec<Warning> {
     }
     for rule in rules.iter().filter(|rule| mutates(&rule.value)) {
         let name = rule.value.get("name").and_then(Value::as_text);
-        let mut finder = Finder { at: rule.at.clone(), below: 0, name, found: &mut found };
+        let entries = context_entries(&rule.value);
+        let mut finder = Finder { at: rule.at.clone(), below: 0, name, entries, found: &mut found };
         finder.below = finder.at.segments().len();
         finder.kinds(&rule.value);
         finder.rule(&rule.value);
     }
     found
+}
+
+/// The names of the context entries of a rule and of its loops.
+fn context_entries(rule: &Value) -> Vec<Text> {
+    let mut names = Vec::new();
+    each_string(rule, &mut Pointer::ROOT.clone(), &mut |at, text| {
+        if let [.., Segment::Key(context), Segment::Index(_), Segment::Key(name)] = at.segments()
+            && &**context == "context"
+            && &**name == "name"
+        {
+            names.push(text.clone());
+        }
+    });
+    names
 }
 
 struct Finder<'a> {
@@ -59,6 +75,8 @@ struct Finder<'a> {
     /// The number of its segments that lead to the rule.
     below: usize,
     name: Option<&'a Text>,
+    /// The names of the context entries of the rule.
+    entries: Vec<Text>,
     found: &'a mut Vec<Warning>,
 }
 
@@ -114,25 +132,12 @@ impl Finder<'_> {
 
     /// Looks at all strings of a value.
     fn value(&mut self, value: &Value) {
-        match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-            Value::String(text) => self.text(text),
-            Value::Array(items) => {
-                for (index, item) in items.iter().enumerate() {
-                    self.at.push_index(index);
-                    self.value(item);
-                    self.at.pop();
-                }
-            }
-            Value::Object(members) => {
-                for (key, member) in members.iter() {
-                    self.at.push_key(key.clone());
-                    self.text(key);
-                    self.value(member);
-                    self.at.pop();
-                }
-            }
-        }
+        let mut at = self.at.clone();
+        each_string(value, &mut at, &mut |at, text| {
+            self.at.clone_from(at);
+            self.text(text);
+        });
+        self.at = at;
     }
 
     /// Looks at the variables of a string from the inside out, or at the expression that it is.
@@ -195,6 +200,8 @@ impl Finder<'_> {
             self.add(match doubt {
                 Doubt::UnknownFunction { name, nearest } => WarningCause::UnknownFunction { name, nearest },
                 Doubt::UncalledFunction(name) => WarningCause::UncalledFunction { name },
+                Doubt::QuotedField(name) if self.entries.contains(&name) => continue,
+                Doubt::QuotedField(name) => WarningCause::QuotedField { name },
             });
         }
         let is_in_patch = self.at.segments().iter().any(|segment| {
@@ -258,7 +265,7 @@ impl Finder<'_> {
 }
 
 /// The anchor that is probably meant by a key that is none: `(name`, `+name)`, `+ (name)`.
-fn meant_anchor(key: &str) -> Option<String> {
+pub(super) fn meant_anchor(key: &str) -> Option<String> {
     let without_sign = key.trim_start_matches(['+', '<', '=', '^']);
     let sign = key.strip_suffix(without_sign).unwrap_or_default();
     let rest = without_sign.trim_start();
@@ -397,10 +404,9 @@ mod tests {
         ] {
             assert_eq!(meant_anchor(key).as_deref(), meant, "{key}");
         }
-        let found =
-            of_mutate("foreach: [{list: request.object.x, patchStrategicMerge: {spec: [{'+(a': b}]}}]");
+        let found = of_mutate("foreach: [{list: request.object.x, patchStrategicMerge: {spec: {'+(a': b}}}]");
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].0, "mutate.foreach[0].patchStrategicMerge.spec[0].+(a");
+        assert_eq!(found[0].0, "mutate.foreach[0].patchStrategicMerge.spec.+(a");
     }
 
     #[test]
@@ -458,7 +464,7 @@ mod tests {
 
     #[test]
     fn a_metadata_of_null_is_found_at_the_top_of_an_overlay() {
-        let found = of_mutate("patchStrategicMerge: {metadata: null, spec: {metadata: null}}");
+        let found = of_mutate("patchStrategicMerge: {metadata: null, spec: {os: null}}");
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].0, "mutate.patchStrategicMerge.metadata");
         assert_eq!(of_mutate("patchStrategicMerge: {metadata: {labels: null}}"), []);
@@ -469,9 +475,9 @@ mod tests {
         for mutate in [
             "patchStrategicMerge: {metadata: {labels: {a: '{{ to_uper(request.object.kind) }}'}}}",
             "patchStrategicMerge: {metadata: {labels: {'{{ to_uper(request.object.kind) }}': a}}}",
-            "foreach: [{list: to_uper(request.object.x), patchStrategicMerge: {a: b}}]",
+            "foreach: [{list: to_uper(request.object.x), patchStrategicMerge: {kind: b}}]",
             "foreach: [{list: request.object.x, context: [{name: v, variable: {jmesPath: to_uper(@), value: x}}], \
-             patchStrategicMerge: {a: b}}]",
+             patchStrategicMerge: {kind: b}}]",
         ] {
             let found = of_mutate(mutate);
             assert_eq!(found.len(), 1, "{mutate}: {found:?}");

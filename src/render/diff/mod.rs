@@ -154,7 +154,7 @@ fn patched_by(report: &ObjectReport) -> Vec<String> {
         .filter(|(policy, rule)| !policy.has_error() && matches!(rule.outcome, Outcome::Patched { .. }));
     let name = patched.map(|(policy, rule)| {
         let by = rule.trigger.as_ref().map_or_else(String::new, |by| format!(" (triggered by {by})"));
-        format!("{}/{}{by}", policy.policy, rule.rule)
+        format!("{}{by}", rule.title(&policy.policy))
     });
     name.collect()
 }

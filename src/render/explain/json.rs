@@ -5,7 +5,7 @@ use crate::render::patch::{identity, json_patch};
 use crate::report::Outcome;
 use crate::value::{Change, ChangeKind, Text, Value};
 
-use super::{Anchor, Condition, Element, ExplainedRule, Explanation, Variable};
+use super::{Anchor, Condition, Element, ExplainedRule, Explanation, Expression, Variable};
 
 impl Explanation<'_> {
     /// The explanation as JSON: the same as the text, and no value is cut.
@@ -78,6 +78,9 @@ impl Explanation<'_> {
         }
         row.insert("conditions", list(rule.conditions.iter().map(condition_json)));
         row.insert("variables", variables_json(&rule.variables));
+        if !rule.expressions.is_empty() {
+            row.insert("expressions", list(rule.expressions.iter().map(expression_json)));
+        }
         if !rule.elements.is_empty() {
             row.insert("elements", list(rule.elements.iter().map(element_json)));
         }
@@ -128,6 +131,25 @@ fn variables_json(variables: &[Variable]) -> Value {
         };
         Value::from_iter([("expression", variable.expression.clone().into()), (name, value)])
     }))
+}
+
+fn expression_json(expression: &Expression) -> Value {
+    let mut row = Value::empty_object();
+    for (name, text) in [("invocation", &expression.invocation), ("name", &expression.name)] {
+        if let Some(text) = text {
+            row.insert(name, text.clone().into());
+        }
+    }
+    row.insert("path", expression.path.as_str().into());
+    row.insert("expression", expression.expression.as_str().into());
+    match &expression.value {
+        Ok(value) => row.insert("value", value.clone()),
+        Err(error) => row.insert("error", error.as_str().into()),
+    }
+    if !expression.because.is_empty() {
+        row.insert("because", variables_json(&expression.because));
+    }
+    row
 }
 
 fn element_json(element: &Element) -> Value {

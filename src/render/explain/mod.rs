@@ -22,6 +22,8 @@ pub struct RuleSource {
     pub policy: Text,
     /// The rule's name.
     pub rule: Text,
+    /// Whether the policy is its own only rule.
+    pub is_policy: bool,
     /// The rule for Pods that it was generated from.
     pub generated_from: Option<Text>,
     /// The kinds that it can match; `None` for any.
@@ -40,6 +42,13 @@ pub struct RuleSource {
     pub foreach: Value,
     /// Whether explanations show it.
     pub shown: bool,
+}
+
+impl RuleSource {
+    /// `POLICY/RULE`, or the name of a policy that is its own rule.
+    fn title(&self) -> String {
+        if self.is_policy { self.policy.to_string() } else { format!("{}/{}", self.policy, self.rule) }
+    }
 }
 
 /// The rules of a run, by policy and name.
@@ -86,7 +95,7 @@ const CONTROLLERS: [&str; 7] =
     ["CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"];
 
 /// Finds why a rule that matched changed nothing, although the object differs: a line for each reason.
-type NoChangeReasons<'a> = &'a dyn Fn(&RuleSource, &Value) -> Vec<String>;
+type NoChangeReasons<'a> = &'a dyn Fn(&RuleSource, &Value, bool) -> Vec<String>;
 
 /// An explanation for one object.
 #[derive(Debug)]
@@ -148,6 +157,8 @@ struct ExplainedRule<'a> {
     exceptions: Vec<String>,
     conditions: Vec<Condition>,
     variables: Vec<Variable>,
+    /// The conditions and mutations of a CEL policy.
+    expressions: Vec<Expression>,
     anchor: Option<Anchor>,
     changes: Vec<Change>,
     /// The elements of its loops.
@@ -157,6 +168,13 @@ struct ExplainedRule<'a> {
 }
 
 impl<'a> ExplainedRule<'a> {
+    /// `POLICY/RULE`, or the name of a policy that is its own rule.
+    fn title(&self) -> String {
+        let of_report = self.report.map(|report| report.title(self.policy));
+        let of_source = || self.source.map(RuleSource::title);
+        of_report.or_else(of_source).unwrap_or_else(|| format!("{}/{}", self.policy, self.rule))
+    }
+
     /// A rule that was not evaluated.
     const fn new(policy: &'a Text, rule: &'a Text, source: Option<&'a RuleSource>) -> Self {
         Self {
@@ -170,6 +188,7 @@ impl<'a> ExplainedRule<'a> {
             exceptions: Vec::new(),
             conditions: Vec::new(),
             variables: Vec::new(),
+            expressions: Vec::new(),
             anchor: None,
             changes: Vec::new(),
             elements: Vec::new(),
@@ -183,6 +202,21 @@ impl<'a> ExplainedRule<'a> {
 struct Variable {
     expression: Text,
     value: Result<Value, String>,
+}
+
+/// An expression of a CEL policy with its value, masked.
+#[derive(Debug)]
+struct Expression {
+    /// The binding and the parameter.
+    invocation: Option<Text>,
+    path: String,
+    name: Option<Text>,
+    expression: String,
+    value: Result<Value, String>,
+    /// Whether the rule was skipped because of it.
+    decisive: bool,
+    /// The parts that made a condition false.
+    because: Vec<Variable>,
 }
 
 /// An element of a loop.

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use crate::render::mask::mask_of;
 use crate::report::{
-    ConditionTrace, ElementOutcome, Iteration, ObjectReport, Outcome, RuleReport, SkipReason, Trace,
+    ConditionTrace, ElementOutcome, ExpressionTrace, Iteration, ObjectReport, Outcome, RuleReport,
+    SkipReason, Trace, VariableError,
 };
 use crate::value::{Pointer, Segment, Text, Value, changes};
 
 use super::redactor::Redactor;
-use super::{Anchor, Condition, Element, ExplainedRule, NoChangeReasons, RuleSource, Variable, Verdict};
+use super::{
+    Anchor, Condition, Element, ExplainedRule, Expression, NoChangeReasons, RuleSource, Variable, Verdict,
+};
 
 /// The most targets that are named.
 const NAMED_TARGETS: usize = 10;
@@ -44,13 +47,13 @@ impl<'a> RuleExplainer<'a, '_> {
                     explained.why =
                         format!("a cluster would refuse the object, because {}/{failed} fails", self.policy);
                 }
-                explained.reasons = self.no_change_reasons(no_change_reasons);
+                explained.reasons = self.no_change_reasons(no_change_reasons, true);
                 let masked = mask_of(self.object_report, before, after);
                 explained.changes = changes(&masked.before, &masked.after);
             }
             Outcome::NoChange => {
                 explained.verdict = Verdict::NoChange;
-                explained.reasons = self.no_change_reasons(no_change_reasons);
+                explained.reasons = self.no_change_reasons(no_change_reasons, false);
                 explained.why = if explained.reasons.is_empty() {
                     "it matched, but the object already has what the rule sets".into()
                 } else {
@@ -83,8 +86,9 @@ impl<'a> RuleExplainer<'a, '_> {
         explained
     }
 
-    fn no_change_reasons(&self, no_change_reasons: NoChangeReasons<'_>) -> Vec<String> {
-        let reasons = self.source.map_or_else(Vec::new, |source| no_change_reasons(source, self.object));
+    fn no_change_reasons(&self, no_change_reasons: NoChangeReasons<'_>, is_changed: bool) -> Vec<String> {
+        let reasons =
+            self.source.map_or_else(Vec::new, |source| no_change_reasons(source, self.object, is_changed));
         reasons.iter().map(|reason| self.redactor.text(reason)).collect()
     }
 
@@ -131,6 +135,9 @@ impl<'a> RuleExplainer<'a, '_> {
                 }
                 .into();
             }
+            SkipReason::MatchCondition(name) => {
+                explained.why = format!("the match condition `{name}` is false");
+            }
             SkipReason::Exceptions(names) => {
                 explained.why = format!("exempted by {}", names.join(", "));
             }
@@ -162,6 +169,7 @@ impl<'a> RuleExplainer<'a, '_> {
             format!("{} does not apply: {reasons}", exception.name)
         });
         explained.exceptions = exceptions.collect();
+        explained.expressions = trace.expressions.iter().map(|seen| self.expression(seen)).collect();
         explained.elements = self.elements(trace);
         explained.elements_left_out = trace.omitted_iterations;
         let mut conditions: Vec<Vec<&ConditionTrace>> = vec![Vec::new(); trace.iterations.len() + 1];
@@ -192,10 +200,7 @@ impl<'a> RuleExplainer<'a, '_> {
         // Each variable once with each of its values.
         let mut known: BTreeMap<_, Vec<Result<Value, String>>> = BTreeMap::new();
         for seen in &trace.variables {
-            let value = match &seen.value {
-                Ok(value) => Ok(self.redactor.value(value)),
-                Err(error) => Err(self.redactor.text(&error.0)),
-            };
+            let value = self.value(&seen.value);
             let known_values = known.entry((seen.iteration, &seen.expression)).or_default();
             if known_values.contains(&value) {
                 continue;
@@ -209,6 +214,33 @@ impl<'a> RuleExplainer<'a, '_> {
                 let expression = self.redactor.text(&seen.expression).into();
                 variables.push(Variable { expression, value });
             }
+        }
+    }
+
+    fn expression(&self, seen: &ExpressionTrace) -> Expression {
+        let decisive = matches!(
+            &self.rule.outcome,
+            Outcome::Skipped(SkipReason::MatchCondition(name)) if seen.name.as_ref() == Some(name)
+        );
+        let because = seen.because.iter().map(|(expression, value)| Variable {
+            expression: self.redactor.text(expression).into(),
+            value: self.value(value),
+        });
+        Expression {
+            invocation: seen.invocation.clone(),
+            path: seen.place.to_string(),
+            name: seen.name.clone(),
+            expression: self.redactor.text(&seen.expression),
+            value: self.value(&seen.value),
+            decisive,
+            because: because.collect(),
+        }
+    }
+
+    fn value(&self, value: &Result<Value, VariableError>) -> Result<Value, String> {
+        match value {
+            Ok(value) => Ok(self.redactor.value(value)),
+            Err(error) => Err(self.redactor.text(&error.0)),
         }
     }
 

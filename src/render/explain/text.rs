@@ -8,7 +8,9 @@ use crate::render::{Palette, printable};
 use crate::semantics::Semantics;
 use crate::value::{Change, ChangeKind, Text, Value};
 
-use super::{Anchor, Condition, Element, ExplainedRule, Explanation, RuleSource, Variable, Verdict};
+use super::{
+    Anchor, Condition, Element, ExplainedRule, Explanation, Expression, RuleSource, Variable, Verdict,
+};
 use crate::report::{Impact, Outcome};
 
 /// The most characters of a value; longer ones are cut.
@@ -104,7 +106,7 @@ impl Explanation<'_> {
 
     fn rule(&self, rule: &ExplainedRule<'_>, semantics: Semantics, screen: &mut Screen) {
         let colon = if rule.why.is_empty() { "" } else { ": " };
-        let name = format!("{}/{}{colon}{}", rule.policy, rule.rule, rule.why);
+        let name = format!("{}{colon}{}", rule.title(), rule.why);
         screen.verdict(&rule.verdict.word().to_uppercase(), colour(rule.verdict), &name);
         if let Some(from) = rule.source.and_then(|source| source.generated_from.as_ref()) {
             screen.fact("generated", &format!("from the rule {from}, which is for Pods"));
@@ -124,6 +126,7 @@ impl Explanation<'_> {
             }
         }
         screen.decisive_conditions(&rule.conditions);
+        screen.expressions(rule.expressions.iter().filter(|expression| expression.decisive));
         for reason in &rule.reasons {
             screen.fact(label, reason);
         }
@@ -143,6 +146,7 @@ impl Explanation<'_> {
         }
         elements(rule, screen);
         screen.other_conditions(&rule.conditions);
+        screen.expressions(rule.expressions.iter().filter(|expression| !expression.decisive));
         screen.variables(&rule.variables, &rule.conditions);
     }
 
@@ -162,8 +166,7 @@ impl Explanation<'_> {
             let kinds: Vec<&str> = source.kinds.iter().flatten().map(|kind| &**kind).collect();
             kinds.join(", ")
         };
-        let names =
-            self.others.iter().map(|source| (format!("{}/{}", source.policy, source.rule), kinds(source)));
+        let names = self.others.iter().map(|source| (source.title(), kinds(source)));
         if all {
             for (name, kinds) in names {
                 screen.verdict("OTHER KIND", "2", &format!("{name}: it is for {kinds}"));
@@ -281,6 +284,26 @@ impl Screen {
         self.fact(label, &format!("{path}: {key} {operator} {value}"));
     }
 
+    /// Conditions and mutations of a CEL policy with their values.
+    fn expressions<'e>(&mut self, expressions: impl Iterator<Item = &'e Expression>) {
+        for expression in expressions {
+            let Expression { invocation, path, name, expression, value, because, .. } = expression;
+            let value = value.as_ref().map_or_else(|error| format!("error: {error}"), shown);
+            let invocation = invocation.as_ref().map(|of| format!("{of}: ")).unwrap_or_default();
+            match name {
+                Some(name) => {
+                    let text = format!("{invocation}{name} = {value}: {}", cut(&one_line(expression)));
+                    self.fact("condition", &text);
+                }
+                None => self.fact("yields", &format!("{invocation}{value} ({path})")),
+            }
+            for part in because {
+                let value = part.value.as_ref().map_or_else(|error| format!("error: {error}"), shown);
+                self.fact("because", &format!("{} = {value}", cut(&one_line(&part.expression))));
+            }
+        }
+    }
+
     /// Variables with their values, without those that conditions show.
     fn variables(&mut self, variables: &[Variable], conditions: &[Condition]) {
         let is_shown = |expression: &str| {
@@ -344,7 +367,7 @@ const fn colour(verdict: Verdict) -> &'static str {
 /// The text of Kyverno's event about a changed target.
 fn event(rule: &ExplainedRule<'_>, semantics: Semantics) -> String {
     match semantics {
-        Semantics::Documented => format!("policy {}/{} applied", rule.policy, rule.rule),
+        Semantics::Documented => format!("policy {} applied", rule.title()),
         Semantics::Kyverno => "resource mutated".to_owned(),
     }
 }

@@ -25,7 +25,7 @@ pub struct ExplanationOptions {
     /// Whether the impact of a change is shown. It is that of all rules, not of some.
     pub shows_impact: bool,
     /// Finds why a rule that matched changed nothing: a line for each reason.
-    pub no_change_reasons: fn(&RuleSource, &Value) -> Vec<String>,
+    pub no_change_reasons: fn(&RuleSource, &Value, bool) -> Vec<String>,
 }
 
 impl ExplanationOptions {

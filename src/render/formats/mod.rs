@@ -30,6 +30,7 @@ pub use markdown::Markdown;
 pub use name::Name;
 pub use patch::Patch;
 pub use report::Report;
+pub(super) use report::diagnostic_json;
 pub use summary::Summary;
 pub use yaml::Yaml;
 

@@ -98,7 +98,8 @@ impl FormatWriter for ReportWriter {
     }
 }
 
-fn diagnostic_json(diagnostic: &Diagnostic) -> Value {
+/// A diagnostic in a result.
+pub(in crate::render) fn diagnostic_json(diagnostic: &Diagnostic) -> Value {
     Value::from_iter([
         ("severity", diagnostic.severity.word().into()),
         ("code", diagnostic.code.clone().into()),

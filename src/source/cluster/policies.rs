@@ -8,13 +8,19 @@ use crate::source::{ExceptionLoader, PolicyLoader};
 use super::{Cluster, ClusterError, ClusterResult, Pages, Selection};
 
 /// The kinds of policies and exceptions; a cluster without the first one has no Kyverno.
-const KINDS: [&str; 5] = [
+const KINDS: [&str; 8] = [
     "clusterpolicies.kyverno.io",
     "policies.kyverno.io",
     "mutatingpolicies.policies.kyverno.io",
     "namespacedmutatingpolicies.policies.kyverno.io",
+    "mutatingadmissionpolicies.admissionregistration.k8s.io",
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
     EXCEPTIONS,
+    CEL_EXCEPTIONS,
 ];
+
+/// Exceptions from CEL policies, which may be for objects of other namespaces, too.
+const CEL_EXCEPTIONS: &str = "policyexceptions.policies.kyverno.io";
 
 /// Exceptions from classic policies, which may be for objects of other namespaces.
 const EXCEPTIONS: &str = "policyexceptions.kyverno.io";
@@ -49,7 +55,7 @@ pub fn load_cluster_policies(
         return Err(ClusterError::UnknownType("clusterpolicies".into()));
     }
     let selection = |resource: ApiResource| {
-        let is_of_namespace = resource.is_namespaced && resource.full_name() != EXCEPTIONS;
+        let is_of_namespace = resource.is_namespaced && !is_of_exceptions(&resource);
         let namespace = namespace.filter(|_| is_of_namespace).map(str::to_owned);
         Selection { namespace, ..Selection::all(resource) }
     };
@@ -72,6 +78,10 @@ pub fn load_cluster_policies(
     Ok(unread.into_iter().map(unread_policies).collect())
 }
 
+fn is_of_exceptions(resource: &ApiResource) -> bool {
+    [EXCEPTIONS, CEL_EXCEPTIONS].contains(&&*resource.full_name())
+}
+
 /// Loads the policies of lists; returns the kinds of those that could not be read to their end, and why.
 fn read(
     cluster: &Arc<dyn Cluster>,
@@ -85,7 +95,7 @@ fn read(
     for batch in Pages::start(Arc::clone(cluster), selections.clone(), PAGE_SIZE) {
         let (index, is_last) = (batch.selection, batch.is_last);
         let selection = selections.get(index);
-        let excepts = selection.is_some_and(|selection| selection.resource.full_name() == EXCEPTIONS);
+        let excepts = selection.is_some_and(|selection| is_of_exceptions(&selection.resource));
         match batch.read() {
             Ok(objects) if excepts => objects.iter().for_each(|object| exceptions.stored(object)),
             Ok(objects) => objects.iter().for_each(|object| loader.stored(object)),

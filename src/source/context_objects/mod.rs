@@ -62,10 +62,14 @@ fn image_key(reference: &str) -> Text {
 }
 
 impl Files {
+    fn mock(&self, method: &str, url: &str) -> Option<&Response> {
+        let of = |method: &str| self.responses.get(&(method.into(), url.into()));
+        of(method).or_else(|| of(""))
+    }
+
     /// The response to a call. As in Kyverno one without success is a failure, and no default replaces it.
     fn response(&self, method: &str, url: &str) -> Option<Result<Value, LookupError>> {
-        let of = |method: &str| self.responses.get(&(method.into(), url.into()));
-        let Response { status, body } = of(method).or_else(|| of(""))?;
+        let Response { status, body } = self.mock(method, url)?;
         Some(match status {
             200..300 => Ok(body.clone()),
             _ => Err(LookupError::Unanswerable(format!("HTTP {status} from apiCallResponses"))),
@@ -144,6 +148,10 @@ impl ContextObjects {
             LookupSource::Call { method, url } => {
                 let method = if method.is_empty() { "GET" } else { method };
                 files.response(method, url).unwrap_or(Err(LookupError::NotGiven))
+            }
+            LookupSource::Http { method, url } => {
+                let Response { status, body } = files.mock(method, url).ok_or(LookupError::NotGiven)?;
+                Ok(Value::from_iter([("body", body.clone()), ("statusCode", Value::from(*status))]))
             }
             LookupSource::Api(_) => Err(LookupError::NotGiven),
         }

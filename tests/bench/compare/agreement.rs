@@ -71,8 +71,36 @@ pub(crate) fn with_kyverno(programs: &Programs, policies: &Path, objects: &Path)
 ///
 /// The first object that differs, as each of them prints it.
 pub(crate) fn between(ours: &mut Command, theirs: &mut Command, their_name: &str) -> Result<(), String> {
-    let ours = values(&run(ours, "kyv")?)?;
-    let theirs = by_identity(values(&run(theirs, their_name)?)?);
+    compared(values(&run(ours, "kyv")?)?, values(&run(theirs, their_name)?)?, their_name)
+}
+
+/// The same, with elements that have names in any order: both kinds of policies merge by name, and each has its own order.
+///
+/// # Errors
+///
+/// As for [`between`].
+pub(crate) fn by_names(ours: &mut Command, theirs: &mut Command, their_name: &str) -> Result<(), String> {
+    let [ours, theirs] = [run(ours, "kyv")?, run(theirs, their_name)?];
+    let sorted = |objects: Vec<Value>| objects.iter().map(sorted_by_name).collect();
+    compared(sorted(values(&ours)?), sorted(values(&theirs)?), their_name)
+}
+
+fn sorted_by_name(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => {
+            let mut items: Vec<Value> = items.iter().map(sorted_by_name).collect();
+            items.sort_by_key(|item| item.get("name").and_then(Value::as_str).map(str::to_owned));
+            Value::array(items)
+        }
+        Value::Object(members) => {
+            members.iter().map(|(key, value)| (key.clone(), sorted_by_name(value))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+fn compared(ours: Vec<Value>, theirs: Vec<Value>, their_name: &str) -> Result<(), String> {
+    let theirs = by_identity(theirs);
     if ours.len() != theirs.len() {
         return Err(format!("kyv prints {} objects and {their_name} {}", ours.len(), theirs.len()));
     }

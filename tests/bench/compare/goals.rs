@@ -1,8 +1,8 @@
 //! What kyv is meant to reach, and whether it does.
 
 use crate::compare::axes::{
-    ADMITTED, AT_ONCE, Axis, Bench, CANONICAL, CANONICAL_TWO, FEW, FOLDER, KUSTOMIZE, KYV, KYVERNO, LIMIT,
-    MANY,
+    ADMITTED, AT_ONCE, Axis, Bench, CANONICAL, CANONICAL_TWO, CLASSIC, FEW, FOLDER, KUSTOMIZE, KYV, KYVERNO,
+    LIMIT, MANY,
 };
 use crate::compare::axes::{NOTHING, ONE_FILE, ONE_THREAD, TWO_THREADS, WRITTEN};
 use crate::compare::rounds::{Measured, Spread};
@@ -51,6 +51,9 @@ pub(crate) fn verdicts(bench: &Bench) -> Vec<Verdict> {
     let kyverno = pair(Axis::Objects, yardstick, KYV, KYVERNO);
     least(&format!("{work}, kyv : Kyverno CLI, wall"), kyverno, Measured::wall, 500.0, "1 : 500");
     least(&format!("{work}, kyv : Kyverno CLI, peak memory"), kyverno, Measured::peak, 10.0, "1 : 10");
+    let cel = format!("{} objects × 30 MutatingPolicies", thousands(yardstick));
+    let kyverno = pair(Axis::Cel, yardstick, KYV, KYVERNO);
+    least(&format!("{cel}, kyv : Kyverno CLI, wall"), kyverno, Measured::wall, 500.0, "1 : 500");
     let start = pair(Axis::Startup, 1, KYV, KYVERNO);
     least("start-up, kyv : Kyverno CLI, wall", start, Measured::wall, 60.0, "1 : 60");
     let patches = format!("{} objects × 30 patches by kind, kyv : kustomize, wall", thousands(yardstick));
@@ -75,6 +78,9 @@ pub(crate) fn verdicts(bench: &Bench) -> Vec<Verdict> {
         }
     }
     verdicts.extend(idle(bench));
+    let twins = pair(Axis::Cel, yardstick, KYV, CLASSIC);
+    let what = format!("{cel} : 30 classic policies, kyv, wall");
+    verdicts.extend(twins.map(|pair| most(what, pair, 1.5, "1.5 : 1")));
     let views = pair(Axis::View, yardstick, ADMITTED, WRITTEN);
     let what = format!("{work}, one thread, admitted view : written view, wall");
     verdicts.extend(views.map(|pair| most(what, pair, 1.25, "1.25 : 1")));

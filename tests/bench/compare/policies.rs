@@ -3,7 +3,8 @@
 //! Thirty that match live beside this file, in `policies/`: of them 24 use strategic merge and 6 a JSON patch, 12 have
 //! preconditions, 7 `foreach`, 7 ask for `request.operation`, 5 have `+()` and 2 `<()`, as many as of the samples in
 //! Kyverno's catalogue that mutate without looking anything up. Their files and their names have the same order, for
-//! some programs go by the one and some by the other.
+//! some programs go by the one and some by the other. In `cel-policies/` each has a twin of the same name, a
+//! `MutatingPolicy`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,11 @@ pub(crate) const MATCHING: usize = 30;
 /// The folder of the thirty.
 pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bench/compare/policies")
+}
+
+/// The folder of their twins: `MutatingPolicies` that make the same of the same objects.
+pub(crate) fn cel_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bench/compare/cel-policies")
 }
 
 /// Copies so many of the thirty into a new folder, taken evenly.

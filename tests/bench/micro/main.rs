@@ -7,12 +7,14 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
+mod cel;
 mod inputs;
 mod jmespath;
 mod matching;
 mod patches;
 mod patterns;
 mod rules;
+mod twins;
 mod variables;
 mod yaml;
 
@@ -37,7 +39,7 @@ impl Work {
     }
 }
 
-const GROUPS: [(&str, &[Workload]); 7] = [
+const GROUPS: [(&str, &[Workload]); 8] = [
     ("yaml", yaml::WORKLOADS),
     ("jmespath", jmespath::WORKLOADS),
     ("patterns", patterns::WORKLOADS),
@@ -45,6 +47,7 @@ const GROUPS: [(&str, &[Workload]); 7] = [
     ("patches", patches::WORKLOADS),
     ("matching", matching::WORKLOADS),
     ("rules", rules::WORKLOADS),
+    ("cel", cel::WORKLOADS),
 ];
 
 /// So many manifests are written for the program.

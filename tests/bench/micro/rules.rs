@@ -105,7 +105,7 @@ fn looped(mutate: &str, containers: usize) -> Work {
 }
 
 /// A policy on the Deployment, and whether it changes that.
-fn deployed(changes: bool, policy: &str) -> Work {
+pub(crate) fn deployed(changes: bool, policy: &str) -> Work {
     one(changes, compiled(policy), value(DEPLOYMENT))
 }
 
@@ -137,7 +137,7 @@ fn through(write: fn(&Document, &Value, &mut String)) -> Work {
 }
 
 /// A report without errors: else it would not be measured what the name says.
-fn sound(report: ObjectReport) -> ObjectReport {
+pub(crate) fn sound(report: ObjectReport) -> ObjectReport {
     assert!(!report.has_error(), "{:?}", report.rules().map(|(_, rule)| &rule.outcome).collect::<Vec<_>>());
     report
 }

@@ -87,6 +87,14 @@ impl Folder {
     }
 }
 
+/// All documents of the YAML files of a folder, each once.
+pub(crate) fn documents_below(folder: &Path) -> Vec<Value> {
+    let files = files_below(folder, &["yaml", "yml"]);
+    let texts = files.iter().flat_map(|file| documents(file)).map(|document| document.to_json());
+    let texts: BTreeSet<String> = texts.collect();
+    texts.iter().map(|text| serde_json::from_str(text).expect("JSON")).collect()
+}
+
 fn documents(path: &Path) -> Vec<Kyv> {
     let Ok(text) = fs::read_to_string(path) else { return Vec::new() };
     let source = Arc::new(Source::new(path.display().to_string(), text));

@@ -6,4 +6,4 @@ pub(crate) mod conformance_policies;
 mod corpus_case;
 mod mutate_existing;
 mod mutate_output;
-mod sample_objects;
+pub(crate) mod sample_objects;

@@ -9,7 +9,7 @@ pub(super) const TOKEN_VOLUME: &str = "kube-api-access-";
 
 /// What became of a request.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// The object that a cluster holds, without what differs between two creations of one object.
     Held(Value),
     /// Kyverno denied the request.
@@ -19,7 +19,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    pub(super) fn of(answer: Answer, sent: &Value) -> Self {
+    pub(crate) fn of(answer: Answer, sent: &Value) -> Self {
         match answer {
             Ok(object) => Self::Held(comparable(&object, sent)),
             Err(refusal) if refusal.is_of_kyverno() => Self::Denied(refusal.message),
@@ -29,7 +29,7 @@ impl Outcome {
 
     /// Whether two clusters hold the same. Where a webhook's patch cannot be decoded the server calls that an error of its
     /// own; without webhooks it is one of the request.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Held(one), Self::Held(other)) => one == other,
             (Self::Denied(_), Self::Denied(_)) => true,

@@ -8,7 +8,7 @@
 
 mod builds;
 mod cluster;
-mod comparison;
+pub(crate) mod comparison;
 mod faults;
 mod modules;
 mod orders;

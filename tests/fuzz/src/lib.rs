@@ -3,6 +3,7 @@
 //! A body panics where something does not hold. The fuzz targets feed it what a fuzzer thinks of, and
 //! `tests/language/fuzz.rs` feeds it fixed seeds. [`input`] says how bytes become texts and values.
 
+pub mod apply;
 pub mod cel;
 pub mod engine;
 pub mod input;
@@ -36,9 +37,11 @@ pub const JSON_PATCH: Target = Target { name: "json_patch", run: json_patch::run
 /// Applies overlays.
 pub const STRATEGIC_MERGE: Target =
     Target { name: "strategic_merge", run: strategic_merge::run, seeds: seeds::strategic_merge };
+/// Merges apply configurations.
+pub const APPLY: Target = Target { name: "apply", run: apply::run, seeds: seeds::apply };
 /// Runs policies on objects.
 pub const ENGINE: Target = Target { name: "engine", run: engine::run, seeds: seeds::engine };
 
 /// All targets.
-pub const TARGETS: [Target; 9] =
-    [YAML, POLICY, JMESPATH, CEL, VARIABLES, PATTERN, JSON_PATCH, STRATEGIC_MERGE, ENGINE];
+pub const TARGETS: [Target; 10] =
+    [YAML, POLICY, JMESPATH, CEL, VARIABLES, PATTERN, JSON_PATCH, STRATEGIC_MERGE, APPLY, ENGINE];

@@ -118,6 +118,11 @@ pub fn strategic_merge(corpus: &Path) -> Vec<Vec<u8>> {
     with_choices(seeds.into_iter().collect())
 }
 
+/// Seeds for [`super::APPLY`]: overlays as configurations.
+pub fn apply(corpus: &Path) -> Vec<Vec<u8>> {
+    strategic_merge(corpus)
+}
+
 /// Adds a few inputs of choices.
 fn with_choices(texts: Vec<String>) -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> =

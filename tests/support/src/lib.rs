@@ -14,6 +14,7 @@ pub mod kyverno_cli;
 pub mod markdown;
 pub mod normalize;
 pub mod objects;
+mod oracle;
 pub mod policy_installer;
 pub mod process_usage;
 pub mod rest;

@@ -19,10 +19,15 @@ var decoder = legacyscheme.Codecs.DecoderToVersion(
 	runtime.InternalGroupVersioner)
 
 func decodeLines(input *bufio.Reader, output *bufio.Writer) error {
+	return answerLines(input, output, decoded)
+}
+
+// Answers each line that is not blank.
+func answerLines(input *bufio.Reader, output *bufio.Writer, answer func([]byte) ([]byte, error)) error {
 	for {
 		line, err := input.ReadBytes('\n')
 		if len(bytes.TrimSpace(line)) > 0 {
-			if err := writeAnswer(output, line); err != nil {
+			if err := writeAnswer(output, line, answer); err != nil {
 				return err
 			}
 		}
@@ -40,12 +45,12 @@ func decodeLines(input *bufio.Reader, output *bufio.Writer) error {
 	}
 }
 
-func writeAnswer(output *bufio.Writer, line []byte) error {
+func writeAnswer(output *bufio.Writer, line []byte, ask func([]byte) ([]byte, error)) error {
 	answer := struct {
 		Ok    json.RawMessage `json:"ok,omitempty"`
 		Error string          `json:"error,omitempty"`
 	}{}
-	object, err := decoded(line)
+	object, err := ask(line)
 	if err == nil {
 		answer.Ok = object
 	} else {

@@ -3,6 +3,7 @@
 //	admission-types table                kinds -> the table of types that kubectl-kyv is compiled with
 //	admission-types samples COUNT SEED   kinds -> random objects of each kind
 //	admission-types decode               objects -> the objects as admission webhooks get them, were there no plugins
+//	admission-types apply                apply configurations and objects -> the merged objects
 //
 // A line of stdin is a kind as `apps/v1 Deployment`, or an object as JSON. In the table a type is named by the last two
 // elements of the path of its package: core/v1.PodSpec, apps/v1.Deployment, meta/v1.ObjectMeta.
@@ -62,6 +63,8 @@ func run(arguments []string, stdin io.Reader, stdout io.Writer) error {
 	switch {
 	case len(arguments) == 1 && arguments[0] == "decode":
 		err = decodeLines(bufio.NewReaderSize(stdin, 1<<16), output)
+	case len(arguments) == 1 && arguments[0] == "apply":
+		err = applyLines(bufio.NewReaderSize(stdin, 1<<16), output)
 	case len(arguments) == 1 && arguments[0] == "table":
 		err = writeTable(bufio.NewReader(stdin), output)
 	case len(arguments) == 3 && arguments[0] == "samples":
@@ -71,7 +74,7 @@ func run(arguments []string, stdin io.Reader, stdout io.Writer) error {
 			err = writeSamples(bufio.NewReader(stdin), output, count, seed)
 		}
 	default:
-		err = errors.New("wants one of table, decode, samples COUNT SEED")
+		err = errors.New("wants one of table, decode, apply, samples COUNT SEED")
 	}
 	if err != nil {
 		return err

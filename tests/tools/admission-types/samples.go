@@ -28,6 +28,8 @@ var values = map[string][]any{
 	"micro-time":        {"2020-01-02T03:04:05.678901Z", "2020-01-02T03:04:05.000000-07:00"},
 	"bytes":             {"YWJj", "YQ==", "YW\nJj", ""},
 	"raw":               {map[string]any{"b": 1, "a": nil}, map[string]any{}, "x"},
+	"json":              {map[string]any{"b": 1, "a": nil}, map[string]any{}, "x"},
+	"fields":            {map[string]any{"b": 1, "a": nil}, map[string]any{}, "x"},
 	"schema-or-bool":    {true, false, map[string]any{"type": "string", "title": ""}},
 	"schema-or-list":    {map[string]any{"type": "string"}, []any{map[string]any{"type": "string"}, map[string]any{}}, []any{}},
 	"schema-or-strings": {map[string]any{"type": "string"}, []any{"a"}, []any{}},

@@ -29,9 +29,9 @@ var scalars = map[reflect.Type]string{
 	reflect.TypeFor[meta.Time]():                                  "time",
 	reflect.TypeFor[meta.MicroTime]():                             "micro-time",
 	reflect.TypeFor[meta.Duration]():                              "duration",
-	reflect.TypeFor[meta.FieldsV1]():                              "raw",
+	reflect.TypeFor[meta.FieldsV1]():                              "fields",
 	reflect.TypeFor[runtime.RawExtension]():                       "raw",
-	reflect.TypeFor[apiextensions.JSON]():                         "raw",
+	reflect.TypeFor[apiextensions.JSON]():                         "json",
 	reflect.TypeFor[apiextensions.JSONSchemaPropsOrBool]():        "schema-or-bool",
 	reflect.TypeFor[apiextensions.JSONSchemaPropsOrArray]():       "schema-or-list",
 	reflect.TypeFor[apiextensions.JSONSchemaPropsOrStringArray](): "schema-or-strings",
@@ -143,6 +143,9 @@ func (t *table) named(of reflect.Type) (string, error) {
 	if of.Kind() == reflect.Struct {
 		var words []string
 		words, err = t.fields(of)
+		if modelOf(of, t.definitions).Extensions[mapType] == "atomic" {
+			words = append([]string{"!"}, words...)
+		}
 		line = strings.Join(words, " ")
 	} else {
 		line, err = t.collection(of)
@@ -217,7 +220,7 @@ func (t *table) fields(of reflect.Type) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		word := field.name + ":" + value
+		word := field.name + ":" + value + t.mergeMark(field)
 		if field.omitted {
 			word += "?"
 		}
@@ -226,13 +229,76 @@ func (t *table) fields(of reflect.Type) ([]string, error) {
 	return words, nil
 }
 
+const mapType = "x-kubernetes-map-type"
+
+// How server-side apply merges the field: `@` and the keys of a list that is a map, with their defaults; `@` alone for a
+// set, `!` for a map or
+// struct that is replaced as a whole, `~` for a struct that is not, other than its type says. Lists without a mark are
+// replaced, maps and structs merged.
+func (t *table) mergeMark(field jsonField) string {
+	property := modelOf(field.in, t.definitions).Properties[field.name]
+	if items := property.Items; items != nil && items.Schema != nil && len(items.Schema.Extensions) > 0 {
+		panic("the table has no mark for the elements of " + field.name)
+	}
+	switch property.Extensions["x-kubernetes-list-type"] {
+	case "atomic":
+		return ""
+	case "set":
+		return "@"
+	case "map":
+		return "@" + t.keysWithDefaults(field, mapKeys(property))
+	}
+	if strategy, _ := property.Extensions["x-kubernetes-patch-strategy"].(string); strings.HasPrefix(strategy, "merge") &&
+		field.of.Kind() == reflect.Slice {
+		if key, ok := property.Extensions["x-kubernetes-patch-merge-key"].(string); ok {
+			return "@" + t.keysWithDefaults(field, []string{key})
+		}
+		return "@"
+	}
+	switch {
+	case property.Extensions[mapType] == "atomic":
+		return "!"
+	case property.Extensions[mapType] == "granular" && field.of.Kind() != reflect.Map:
+		return "~"
+	}
+	return ""
+}
+
+// `containerPort:0,protocol:"TCP"`: fields of the elements, with the values that they have where they are absent.
+func (t *table) keysWithDefaults(list jsonField, keys []string) string {
+	properties := modelOf(list.of.Elem(), t.definitions).Properties
+	for index, key := range keys {
+		if value := properties[key].Default; value != nil {
+			text, err := json.Marshal(value)
+			if err != nil {
+				panic(err)
+			}
+			keys[index] += ":" + string(text)
+		}
+	}
+	return strings.Join(keys, ",")
+}
+
+func mapKeys(list spec.Schema) []string {
+	var keys []string
+	for _, key := range list.Extensions["x-kubernetes-list-map-keys"].([]any) {
+		keys = append(keys, key.(string))
+	}
+	return keys
+}
+
+// What OpenAPI says of a struct; nothing, if it does not have it.
+func modelOf(of reflect.Type, definitions map[string]common.OpenAPIDefinition) spec.Schema {
+	named, ok := reflect.Zero(of).Interface().(interface{ OpenAPIModelName() string })
+	if !ok {
+		return spec.Schema{}
+	}
+	return definitions[named.OpenAPIModelName()].Schema
+}
+
 // The default that a field has whatever the others are, as JSON after `=`.
 func (t *table) constant(field jsonField) string {
-	named, ok := reflect.Zero(field.in).Interface().(interface{ OpenAPIModelName() string })
-	if !ok {
-		return ""
-	}
-	value := t.definitions[named.OpenAPIModelName()].Schema.Properties[field.name].Default
+	value := modelOf(field.in, t.definitions).Properties[field.name].Default
 	// OpenAPI also has the zero values of fields that are no pointers.
 	if value == nil || field.of.Kind() != reflect.Pointer && reflect.ValueOf(value).IsZero() || isMap(value) {
 		return ""

@@ -2,19 +2,19 @@
 
 mod errors;
 
-use crate::diagnostics::{Code, Coded as _};
+use crate::diagnostics::Code;
 use crate::engine::evaluation::Evaluation;
 use crate::engine::targets::{TargetId, Targets};
 use crate::engine::{LookupError, TargetAccess};
 use crate::policy::{ClassicPolicy, Edit, MutateExisting, Operation, Rule, Target, TargetSelector};
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
-use crate::value::{ChangeKind, Segment, Value, changes};
+use crate::value::{ChangeKind, Pointer, Segment, Value, changes};
 use crate::variables::Inline;
 use crate::yaml;
 
 use super::context::Context;
-use super::hints::hint;
+use super::hints::failed_substitution;
 use super::rule::{self, RuleRun};
 use super::shared::{not_reached, not_selected, skipped};
 use super::{conditions, foreach};
@@ -208,9 +208,18 @@ impl Trigger<'_> {
             let checkpoint = context.enter_rule(rule, &settings.values, settings.trace && keeps_changes);
             let patched = run.patched.len();
             let has_failed = std::mem::take(&mut run.has_failed);
-            if self.check(rule, &object, context).is_none() {
-                TargetsRun { trigger: self, rule, existing, keeps_changes }.run(context, targets, &mut run);
-            }
+            let tracker = context.tracker();
+            let ((), mut divergences) = tracker.during(|| {
+                if self.check(rule, &object, context).is_none() {
+                    TargetsRun { trigger: self, rule, existing, keeps_changes }
+                        .run(context, targets, &mut run);
+                }
+            });
+            divergences.extend(rule.divergences);
+            let reports = run.reports.iter_mut();
+            reports
+                .filter(|report| report.rule == rule.name)
+                .for_each(|report| report.divergences = divergences);
             let has_applied = run.patched.len() > patched || run.has_failed;
             run.has_failed |= has_failed;
             if let (Some(report), Some(trace)) = (run.reports.last_mut(), context.leave_rule(checkpoint)) {
@@ -322,7 +331,7 @@ impl TargetsRun<'_> {
         if self.keeps_changes && !targets.add_uses(ids().count(), maximum) {
             let message = format!("too many targets in this run (limit targets={maximum})");
             let hint = Some(context.settings().input_names.limit_hint("targets"));
-            let error = RuleError { code: Code::EvaluationLimit, message, hint };
+            let error = RuleError { hint, ..RuleError::new(Code::EvaluationLimit, message) };
             return run.fail(self.rule, with_rule_error(error, self.rule));
         }
         let trace = context.take_trace();
@@ -346,10 +355,10 @@ impl TargetsRun<'_> {
     ) -> Result<Selected, RuleError> {
         let Evaluation { engine, world, taint, .. } = *self.trigger.evaluation;
         let settings = context.substitution(Inline::Path);
-        let fields = target.selector.substitute(context, settings).map_err(|error| RuleError {
-            code: error.code(),
-            message: format!("failed to substitute variables in target[{index}]: {error}"),
-            hint: hint(&error, context),
+        let at = Pointer::ROOT.key("mutate").key("targets").index(index);
+        let fields = target.selector.substitute(context, settings).map_err(|error| {
+            let what = format!("failed to substitute variables in target[{index}]");
+            failed_substitution(&error, &what, context).below(&at)
         })?;
         let selector = TargetSelector::read(&fields.value, self.trigger.policy.meta.namespace.as_ref())
             .map_err(|reason| RuleError::new(Code::InvalidTarget, format!("target[{index}]: {reason}")))?;
@@ -429,7 +438,11 @@ impl TargetsRun<'_> {
             id,
             PolicyReport {
                 policy: self.trigger.policy.meta.full_name(),
-                rules: vec![RuleReport { rule: self.rule.name.clone(), outcome, trigger, trace }],
+                rules: vec![RuleReport {
+                    trigger,
+                    trace,
+                    ..RuleReport::new(self.rule.name.clone(), outcome)
+                }],
                 divergences: DivergenceSet::NONE,
             },
         );

@@ -26,6 +26,20 @@ pub(super) fn patch(
     context: &mut Context<'_>,
     merge_context: &MergeContext<'_>,
 ) -> Result<Outcome, RuleError> {
+    apply(patch, object, context, merge_context).map_err(|error| match patch {
+        Patch::StrategicMerge { overlay: template, .. } | Patch::Json6902 { patch: template, .. } => {
+            error.at(template.pointer(), None)
+        }
+        Patch::Legacy(_) => error.at(&Pointer::ROOT.key("mutate"), None),
+    })
+}
+
+fn apply(
+    patch: &Patch,
+    object: &Value,
+    context: &mut Context<'_>,
+    merge_context: &MergeContext<'_>,
+) -> Result<Outcome, RuleError> {
     let after = match patch {
         Patch::StrategicMerge { overlay, prepared } => {
             context.tracker().reach_all(overlay.divergences());
@@ -102,7 +116,8 @@ pub(super) fn not_met(failed: FailedCondition) -> SkipReason {
 }
 
 pub(super) fn failed_patch(error: &PatchError) -> RuleError {
-    RuleError::new(error.code(), format!("failed to patch resource: {error}"))
+    let failed = RuleError::new(error.code(), format!("failed to patch resource: {error}"));
+    RuleError { original: error.original(), ..failed }
 }
 
 /// Applies an overlay with variables.

@@ -346,7 +346,7 @@ fn pad(items: &mut Vec<Value>, length: usize, copied: &mut usize) -> Result<(), 
 }
 
 /// The approximate size of a value as text, in bytes; an error as soon as it exceeds `limit`.
-fn approximate_size(value: &Value, limit: usize) -> Result<usize, PatchError> {
+pub(in crate::patch) fn approximate_size(value: &Value, limit: usize) -> Result<usize, PatchError> {
     let mut bytes = 0;
     let mut pending = vec![value];
     while let Some(node) = pending.pop() {

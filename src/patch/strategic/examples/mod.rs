@@ -72,7 +72,7 @@ fn check(examples: &str) {
                 Ok(Merged::Patched(value)) if *value == base => "=".into(),
                 Ok(Merged::Patched(value)) => value.to_json(),
                 Ok(Merged::ConditionFailed(_)) => "=".into(),
-                Err(error) => format!("error: {error}"),
+                Err(error) => format!("error: {}", error.original().unwrap_or_else(|| error.to_string())),
             };
             let fits = match &result {
                 Ok(Merged::Patched(value)) if expected.starts_with('{') => *value == object(kind, expected),
@@ -120,7 +120,7 @@ fn results_are_those_of_the_real_program() {
                 !expected.starts_with(['c', 'e']) && *value == object(kind, expected)
             }
             Err(error) => match expected.strip_prefix("error: ") {
-                Some(text) => error.to_string().starts_with(text),
+                Some(text) => error.original().unwrap_or_else(|| error.to_string()).starts_with(text),
                 None => expected == "crash",
             },
         };
@@ -308,7 +308,7 @@ fn inlined(kind: &str, base: &str, overlay: &str, semantics: Semantics) -> (Stri
     let shown = match merged {
         Ok(Merged::Patched(value)) => value.get("spec").unwrap().to_json(),
         Ok(Merged::ConditionFailed(failed)) => failed.reason,
-        Err(error) => error.to_string(),
+        Err(error) => error.original().unwrap_or_else(|| error.to_string()),
     };
     (shown, reached)
 }

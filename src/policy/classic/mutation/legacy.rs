@@ -8,9 +8,9 @@ use crate::value::{Pointer, Value};
 use crate::variables::{Template, holds_variable};
 
 use super::{Patch, Reader};
-use crate::policy::classic::schema::found;
 use crate::policy::error::PolicyError;
 use crate::policy::fields::given;
+use crate::policy::schema::found;
 
 /// The legacy fields of a rule, compiled.
 #[derive(Clone, Debug)]

@@ -14,11 +14,11 @@ use crate::variables::{Query, Template, replace_variables};
 use crate::yaml;
 
 use super::findings::Findings;
-use super::schema::found;
 use super::variable_checks::MAX_NESTING;
 use super::{ContextEntry, conditions, context};
 use crate::policy::error::PolicyError;
 use crate::policy::fields::{filled, given, string};
+use crate::policy::schema::found;
 
 pub use legacy::{LegacyMutation, LegacyPart};
 pub use targets::{MutateExisting, Target};

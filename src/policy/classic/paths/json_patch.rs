@@ -8,7 +8,7 @@ use crate::yaml;
 /// In place of the index of a loop.
 const INDEX: &str = "kyv-index";
 /// In place of other variables.
-const UNKNOWN: &str = "kyv-variable";
+pub(in crate::policy::classic) const UNKNOWN: &str = "kyv-variable";
 
 /// More indexes in one path than this are not followed.
 const MAX_INDEXES: usize = 4;
@@ -16,17 +16,7 @@ const MAX_INDEXES: usize = 4;
 /// Adds the paths of a patch, a text or a list, with its variables. `None` if they are not known. The values of
 /// variables count as texts without syntax of their own.
 pub(super) fn paths(patch: &Value, reads: &mut PathSet, writes: &mut PathSet) -> Option<()> {
-    let read;
-    let operations = match patch {
-        Value::String(text) => {
-            let text = with_marks(text)?;
-            // Texts in brackets that are not JSON are YAML.
-            read = Value::from_json(&text).ok().or_else(|| yaml::parse_value(&text).ok())?;
-            read.as_array()?
-        }
-        other => other.as_array()?,
-    };
-    operations.iter().try_for_each(|operation| {
+    operations(patch)?.iter().try_for_each(|operation| {
         let text = |name| with_marks(operation.get(name)?.as_str()?);
         let (op, path) = (text("op")?, text("path")?);
         // These create missing parents, or do the same without them; a number may create a list or a map.
@@ -56,6 +46,19 @@ pub(super) fn paths(patch: &Value, reads: &mut PathSet, writes: &mut PathSet) ->
             _ => None,
         }
     })
+}
+
+/// The operations of a patch, a text or a list, with marks in place of its variables. `None` if they are not known.
+pub(in crate::policy::classic) fn operations(patch: &Value) -> Option<Vec<Value>> {
+    match patch {
+        Value::String(text) => {
+            let text = with_marks(text)?;
+            // Texts in brackets that are not JSON are YAML.
+            let read = Value::from_json(&text).ok().or_else(|| yaml::parse_value(&text).ok())?;
+            Some(read.as_array()?.to_vec())
+        }
+        other => Some(other.as_array()?.to_vec()),
+    }
 }
 
 /// A text with marks in place of its variables.

@@ -14,6 +14,8 @@ use crate::policy::RulePaths;
 use crate::value::{PathSet, Pointer, Segment, Step, Text};
 use crate::variables::{Query, Template};
 
+pub(super) use json_patch::{UNKNOWN, operations as patch_operations};
+
 use super::{
     ContextEntry, ContextSource, Edit, ForeachEntry, LegacyMutation, Mutation, Patch, PolicyException, Rule,
 };

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::fs;
 
 use super::{Axis, Bench, KYV, KYVERNO};
+use crate::compare::agreement;
 use crate::compare::contestant::Contestant;
 use crate::compare::limit::Reading;
 use crate::compare::policies;
@@ -69,6 +70,34 @@ pub(crate) fn objects(bench: &mut Bench) -> Result<(), String> {
         contestants.push((number, bench.limit(Reading::Library, &objects).at_most(long)));
     }
     bench.take(Axis::Objects, contestants)
+}
+
+/// kyv with the thirty, beside their twins.
+pub(crate) const CLASSIC: &str = "kyv, classic policies";
+
+/// `MutatingPolicies`, and the classic policies that do the same.
+pub(crate) fn cel(bench: &mut Bench) -> Result<(), String> {
+    let (classic, folder) = (bench.policies(policies::MATCHING, 0), policies::cel_folder());
+    let (large, mut contestants) = (bench.sizes.large, Vec::new());
+    for number in bench.sizes.objects.clone().into_iter().filter(|number| *number <= large) {
+        let objects = bench.objects(number);
+        let ours = bench.kyv(&folder, &objects);
+        let twins = Contestant { name: CLASSIC, ..bench.kyv(&classic, &objects) };
+        if number <= bench.sizes.yardstick {
+            let what = format!("{number} objects × {} MutatingPolicies", policies::MATCHING);
+            bench.agree(what, &folder, &objects)?;
+            agreement::by_names(&mut ours.command(), &mut twins.command(), CLASSIC)?;
+            bench
+                .agreements
+                .push(format!("{number} objects × the classic policies beside the MutatingPolicies"));
+        }
+        contestants.push((number, ours));
+        contestants.push((number, twins));
+        if number <= bench.sizes.with_kyverno {
+            contestants.push((number, bench.kyverno(&folder, &objects).at_most(SLOW)));
+        }
+    }
+    bench.take(Axis::Cel, contestants)
 }
 
 pub(crate) fn matching(bench: &mut Bench) -> Result<(), String> {

@@ -22,7 +22,7 @@ use crate::compare::results::{Figure, Results};
 use crate::compare::rounds::interleaved;
 use crate::compare::say;
 
-pub(crate) use apply::{FEW, KYVERNO_SMALL, MANY, NOTHING, SMALL};
+pub(crate) use apply::{CLASSIC, FEW, KYVERNO_SMALL, MANY, NOTHING, SMALL};
 pub(crate) use hosts::KUSTOMIZE;
 pub(crate) use own::{
     ADMITTED, AT_ONCE, CANONICAL, CANONICAL_TWO, FOLDER, ONE_FILE, ONE_THREAD, TWO_THREADS, WRITTEN,
@@ -40,6 +40,7 @@ pub(crate) const OWN_LIMIT: &str = "limit, kyv's own reader";
 pub(crate) enum Axis {
     Startup,
     Objects,
+    Cel,
     Matching,
     Idle,
     Foreach,
@@ -53,9 +54,10 @@ pub(crate) enum Axis {
 }
 
 impl Axis {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Startup,
         Self::Objects,
+        Self::Cel,
         Self::Matching,
         Self::Idle,
         Self::Foreach,
@@ -73,6 +75,7 @@ impl Axis {
         match self {
             Self::Startup => "startup",
             Self::Objects => "objects",
+            Self::Cel => "cel",
             Self::Matching => "matching",
             Self::Idle => "idle",
             Self::Foreach => "foreach",
@@ -91,6 +94,7 @@ impl Axis {
         match self {
             Self::Startup => "Start-up: one policy, one Pod",
             Self::Objects => "Objects, with 30 policies",
+            Self::Cel => "MutatingPolicies: 30, and the classic ones that do the same",
             Self::Matching => "Policies that match",
             Self::Idle => "Policies that do not match, beside 10 that do",
             Self::Foreach => "Elements of a foreach, 20 Pods",
@@ -107,7 +111,9 @@ impl Axis {
     /// What the points count.
     pub(crate) fn counts(self) -> &'static str {
         match self {
-            Self::Startup | Self::Objects | Self::Threads | Self::View | Self::Canonical => "objects",
+            Self::Startup | Self::Objects | Self::Cel | Self::Threads | Self::View | Self::Canonical => {
+                "objects"
+            }
             Self::Matching | Self::Idle => "policies",
             Self::Foreach => "elements",
             Self::Stream | Self::Kustomize | Self::Function | Self::Live => "objects",
@@ -299,6 +305,7 @@ pub(crate) fn measure(axis: Axis, bench: &mut Bench) -> Result<(), String> {
     match axis {
         Axis::Startup => apply::startup(bench),
         Axis::Objects => apply::objects(bench),
+        Axis::Cel => apply::cel(bench),
         Axis::Matching => apply::matching(bench),
         Axis::Idle => apply::idle(bench),
         Axis::Foreach => apply::foreach(bench),

@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use crate::diagnostics::{Code, Coded as _};
 use crate::engine::InputNames;
+use crate::engine::global_entry::{ProjectionError, project};
 use crate::engine::world::{LookupError, LookupSource};
-use crate::semantics::Divergence;
 use crate::value::{Text, Value};
 use crate::variables::{LoadError, Query, Template};
 
@@ -98,49 +98,21 @@ impl Loading<'_, '_> {
 
     /// The projection of this name of a global context entry, or without a name all its data.
     fn project(&self, entry: &str, projection: &str, data: Value) -> Result<Value, LoadError> {
-        let failed = |name: &str, error: &dyn Display| {
+        let failed = |ProjectionError { name, why }| {
             LoadError::from(format!(
-                "failed to apply projection {name} of {entry} for context entry {}: {error}",
+                "failed to apply projection {name} of {entry} for context entry {}: {why}",
                 self.entry.name
             ))
         };
         let spec = match self.context.lookup(LookupSource::GlobalEntry(entry)) {
             Ok(spec) => spec,
             Err(_) if projection.is_empty() => return Ok(data),
-            Err(error) => return Err(failed(projection, &error)),
+            Err(error) => return Err(failed(ProjectionError::new(projection, &error))),
         };
         let tracker = self.context.tracker();
-        let text = |projection: &Value, name| projection.get(name)?.as_str().map(str::to_owned);
-        let all: Vec<(String, String)> = spec
-            .get("projections")
-            .and_then(Value::as_array)
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|projection| Some((text(projection, "name")?, text(projection, "jmesPath")?)))
-            .collect();
         let search = |path: &str| self.search(&Query::new(path), &data);
-        let found = if projection.is_empty() {
-            data.clone()
-        } else {
-            let path = all.iter().rev().find(|(name, _)| name == projection).map(|(_, path)| path);
-            let path = path.ok_or_else(|| failed(projection, &LookupError::NotFound))?;
-            search(path).map_err(|error| failed(projection, &error))?
-        };
-        // In Kyverno the projections of an API call fail together; those of resources are evaluated one by one.
-        if spec.get("apiCall").is_none_or(Value::is_null) {
-            return Ok(found);
-        }
-        for (name, path) in all.iter().filter(|(name, _)| name != projection) {
-            if let Err(error) = search(path)
-                && !tracker.documented(Divergence::SpoiltEntry)
-            {
-                return Err(failed(name, &error));
-            }
-        }
-        if found.is_null() && !tracker.documented(Divergence::NullProjection) {
-            return Err(failed(projection, &"no data available"));
-        }
-        Ok(found)
+        project(&spec, data.clone(), projection, search, |divergence| tracker.documented(divergence))
+            .map_err(failed)
     }
 
     pub(super) fn config_map(&mut self, name: &Template, namespace: &Template) -> Result<Loaded, LoadError> {

@@ -71,6 +71,11 @@ impl Context<'_> {
         }
     }
 
+    /// The names of the entries.
+    pub(in crate::engine::classic) fn entry_names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|registered| &*registered.entry.name)
+    }
+
     /// Whether an entry was loaded.
     pub(in crate::engine::classic) fn is_loaded(&self, entry: &Arc<ContextEntry>) -> bool {
         self.entries

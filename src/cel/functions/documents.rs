@@ -1,0 +1,53 @@
+//! Texts in YAML, and compressed texts.
+
+use std::io::Read as _;
+
+use flate2::read::MultiGzDecoder;
+
+use super::{Row, args, missing, row};
+use crate::cel::error::EvalError;
+use crate::cel::meter::Meter;
+use crate::cel::value::{Numbers, Val};
+use crate::yaml;
+
+type Result = std::result::Result<Val, EvalError>;
+
+pub(super) const ROWS: &[Row] = &[
+    row("yaml.parse", "parse_string_dyn", "(string) dyn", parse_yaml).kyverno(),
+    row("gzip.decompress", "decompress_bytes_string", "(bytes) string", decompress).kyverno(),
+    // Its bytes are those of Go's compressor.
+    missing("gzip.compress", "compress_any_bytes", "(dyn) bytes").kyverno(),
+];
+
+/// The first document. Numbers are doubles.
+fn parse_yaml(meter: &mut Meter, args: &[Val]) -> Result {
+    let text = args::text(args, 0)?;
+    meter.make(text.len())?;
+    let parsed = yaml::parse_value(text).map_err(|error| {
+        // Without the line itself, which may contain a secret.
+        EvalError::failed(format!("error converting YAML to JSON: {}: {}", error.position(), error.message()))
+    })?;
+    Ok(Val::from_json(&parsed, Numbers::Doubles))
+}
+
+/// Bytes that are no UTF-8 become replacement characters.
+fn decompress(meter: &mut Meter, args: &[Val]) -> Result {
+    const CHUNK_BYTES: usize = 16 * 1024;
+    let Some(Val::Bytes(compressed)) = args.first() else { return Err(EvalError::no_overload()) };
+    let mut decoder = MultiGzDecoder::new(&**compressed);
+    let (mut bytes, mut chunk) = (Vec::new(), vec![0; CHUNK_BYTES]);
+    loop {
+        let read = decoder.read(&mut chunk).map_err(|error| EvalError::failed(format!("gzip: {error}")))?;
+        if read == 0 {
+            break;
+        }
+        meter.make(read)?;
+        bytes.extend_from_slice(&chunk[..read]);
+    }
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    Ok(Val::string(text))
+}

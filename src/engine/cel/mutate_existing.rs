@@ -1,0 +1,267 @@
+//! Policies that mutate stored objects: one object triggers them, others are changed.
+
+use crate::cel::{EvalError, Val, to_json};
+use crate::diagnostics::Code;
+use crate::engine::evaluation::Evaluation;
+use crate::engine::targets::{TargetId, Targets};
+use crate::engine::{LookupError, TargetAccess};
+use crate::policy::{
+    Candidate, CelPolicy, CelTargets, CelVariant, MatchConstraints, Operation, TargetSelector,
+};
+use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
+use crate::resources::Resources;
+use crate::semantics::DivergenceSet;
+use crate::value::{GroupVersionKind, Value};
+
+use super::conditions::{Exempt, exemption, holds};
+use super::mutation;
+use super::scope::Scope;
+use super::trace::Tracer;
+
+/// Mutates the targets of a policy that an object triggers; `None` if there is nothing to report.
+pub(in crate::engine) fn run(
+    evaluation: &Evaluation<'_>,
+    policy: &CelPolicy,
+    parts: &[usize],
+    targets: &mut Targets,
+) -> Option<PolicyReport> {
+    if !policy.mutates_existing {
+        return None;
+    }
+    let variants = parts.iter().filter_map(|part| policy.variants.get(*part));
+    let rules: Vec<RuleReport> =
+        variants.filter_map(|variant| Trigger { evaluation, policy, variant }.run(targets)).collect();
+    let (policy, divergences) = (policy.meta.full_name(), DivergenceSet::NONE);
+    (!rules.is_empty()).then_some(PolicyReport { policy, rules, divergences })
+}
+
+/// A policy and the object that triggers it.
+struct Trigger<'a> {
+    evaluation: &'a Evaluation<'a>,
+    policy: &'a CelPolicy,
+    variant: &'a CelVariant,
+}
+
+impl Trigger<'_> {
+    fn run(&self, targets: &mut Targets) -> Option<RuleReport> {
+        let Self { evaluation, policy, variant } = *self;
+        // Its conditions are about the request, not about what policies made of it.
+        let trigger = evaluation.original;
+        let operation = evaluation.operation(&policy.meta.name);
+        let candidate = evaluation.candidate(trigger, Some(operation));
+        // Without admission the policy runs on its targets by itself, each with a request made from it.
+        let constraints =
+            if policy.evaluates_admission { &variant.constraints } else { self.target_constraints() };
+        let is_admitted = policy.meta.admits(&candidate);
+        if is_admitted && constraints.depends_on_namespace(&candidate, evaluation.old) {
+            evaluation.note_needs(true, false);
+        }
+        if !is_admitted || !constraints.selects(&candidate, evaluation.old) {
+            return evaluation.if_traced(|| {
+                let reasons = constraints.mismatch(&candidate, evaluation.old);
+                self.result(Outcome::Skipped(SkipReason::NotSelected(reasons)))
+            });
+        }
+        let mut tracer = Tracer::new(evaluation.is_traced());
+        let outcome = match self.found(trigger, operation, targets, &mut tracer) {
+            Ok(found) => self.run_targets(found, operation, targets),
+            Err(outcome) => *outcome,
+        };
+        Some(RuleReport { trace: tracer.finish(), ..self.result(evaluation.replayable(outcome)) })
+    }
+
+    fn result(&self, outcome: Outcome) -> RuleReport {
+        let is_policy = self.variant.name == self.policy.meta.name;
+        RuleReport { is_policy, ..RuleReport::new(self.variant.name.clone(), outcome) }
+    }
+
+    /// The constraints of targets: those of the policy if it has none of its own.
+    fn target_constraints(&self) -> &MatchConstraints {
+        let own = self.variant.targets.as_ref().filter(|targets| !targets.constraints.rules.is_empty());
+        own.map_or(&self.variant.constraints, |targets| &targets.constraints)
+    }
+
+    /// Finds the targets, if the conditions of the trigger hold.
+    fn found(
+        &self,
+        trigger: &Value,
+        operation: Operation,
+        targets: &mut Targets,
+        tracer: &mut Tracer,
+    ) -> Result<Vec<TargetId>, Box<Outcome>> {
+        let Self { evaluation, policy, variant } = *self;
+        let failed = |error: RuleError| Box::new(Outcome::Error(error));
+        let this = || targets_number(targets, evaluation, trigger);
+        if !policy.evaluates_admission {
+            return Ok(Vec::from_iter(this()));
+        }
+        let scope = Scope::new(
+            evaluation,
+            (policy, variant, evaluation.engine.settings().semantics),
+            operation,
+            trigger.clone(),
+        );
+        if let Some(name) = holds(&variant.conditions, &scope, tracer).map_err(failed)? {
+            return Err(Box::new(Outcome::Skipped(SkipReason::MatchCondition(name))));
+        }
+        let expression = variant.targets.as_ref().and_then(|targets| targets.expression.as_ref());
+        let found = match expression {
+            Some(program) => {
+                let place =
+                    crate::value::Pointer::ROOT.key("spec").key("targetMatchConstraints").key("expression");
+                let value = scope.evaluate(program);
+                tracer.expression(&place, None, program, &value);
+                let objects = value.and_then(|value| objects_of(&value));
+                let objects = objects.map_err(|error| failed(scope.failed(&place, program, &error)))?;
+                objects.iter().map(|object| self.known_or_added(object, targets)).collect()
+            }
+            None => self.selected(targets).map_err(failed)?,
+        };
+        tracer.variables(&scope);
+        Ok(found)
+    }
+
+    fn known_or_added(&self, object: &Value, targets: &mut Targets) -> TargetId {
+        targets_number(targets, self.evaluation, object)
+            .unwrap_or_else(|| targets.add_found(self.evaluation.engine, object, self.evaluation.world))
+    }
+
+    /// The objects that the constraints select, those of the run first.
+    fn selected(&self, targets: &mut Targets) -> Result<Vec<TargetId>, RuleError> {
+        let Evaluation { engine, world, taint, .. } = *self.evaluation;
+        let constraints = self.target_constraints();
+        for selector in selectors(constraints) {
+            if let Some(refusal) = world.refusal(&TargetAccess::Find(&selector)) {
+                return Err(RuleError::new(Code::TargetRefused, refusal.message).with_hint(refusal.hint));
+            }
+            match targets.find(&selector, engine, (world, taint)) {
+                Ok(_) | Err(LookupError::NotFound | LookupError::NotGiven) => {}
+                Err(error) => return Err(RuleError::new(Code::TargetNotFound, error.to_string())),
+            }
+        }
+        Ok(targets.select(|kind, object, namespace| self.is_target(constraints, (kind, object, namespace))))
+    }
+
+    fn is_target(
+        &self,
+        constraints: &MatchConstraints,
+        (kind, object, namespace): (&GroupVersionKind, &Value, &str),
+    ) -> bool {
+        let Self { evaluation, policy, .. } = *self;
+        let resource = evaluation.world.resource(kind);
+        let labels = if constraints.uses_namespace_labels() {
+            evaluation.world.namespace_labels(namespace)
+        } else {
+            None
+        };
+        let candidate = Candidate {
+            resource: &resource.plural,
+            scope: resource.scope,
+            namespace,
+            namespace_labels: labels.as_ref(),
+            ..Candidate::new(object, kind, evaluation.operation(&policy.meta.name))
+        };
+        policy.meta.admits(&candidate) && constraints.selects(&candidate, None)
+    }
+
+    fn run_targets(&self, found: Vec<TargetId>, operation: Operation, targets: &mut Targets) -> Outcome {
+        let maximum = self.evaluation.engine.settings().limits.targets;
+        if !targets.add_uses(found.len(), maximum) {
+            let message = format!("too many targets in this run (limit targets={maximum})");
+            return Outcome::Error(RuleError::new(Code::EvaluationLimit, message));
+        }
+        let identities = found.iter().filter_map(|id| targets.identity(*id)).collect();
+        for id in found {
+            self.run_target(id, operation, targets);
+        }
+        Outcome::Triggered { targets: identities, missing: Vec::new() }
+    }
+
+    /// Runs the policy on one target.
+    fn run_target(&self, id: TargetId, operation: Operation, targets: &mut Targets) {
+        let Self { evaluation, policy, variant } = *self;
+        let Some(object) = targets.object(id).cloned() else { return };
+        let mut tracer = Tracer::new(evaluation.is_traced());
+        evaluation.taint.track(&object);
+        let outcome = self.mutated(&object, operation, &mut tracer).unwrap_or_else(Outcome::Error);
+        let outcome = match evaluation.replayable(outcome) {
+            Outcome::Patched { after, .. } if !targets.is_same(id, &after) => {
+                let message = "the policy changes what the object is called, which an update cannot";
+                Outcome::Error(RuleError::new(Code::InvalidTarget, message))
+            }
+            other => other,
+        };
+        if let Outcome::Patched { before, after } = &outcome {
+            evaluation.taint_new(before, after, variant);
+            targets.set(id, after.clone());
+        }
+        let trigger = evaluation.identity.cloned();
+        let rule = RuleReport { trigger, trace: tracer.finish(), ..self.result(outcome) };
+        let (policy, divergences) = (policy.meta.full_name(), DivergenceSet::NONE);
+        targets.add_report(id, PolicyReport { policy, rules: vec![rule], divergences });
+    }
+
+    fn mutated(
+        &self,
+        object: &Value,
+        operation: Operation,
+        tracer: &mut Tracer,
+    ) -> Result<Outcome, RuleError> {
+        let Self { evaluation, policy, variant } = *self;
+        let mut scope = Scope::new(
+            evaluation,
+            (policy, variant, evaluation.engine.settings().semantics),
+            operation,
+            object.clone(),
+        )
+        .of_target();
+        match exemption(evaluation, policy, &scope)? {
+            Exempt::Fully(names) => return Ok(Outcome::Skipped(SkipReason::Exceptions(names))),
+            Exempt::Partly(allowed) => scope.allow(allowed),
+        }
+        let conditions = variant.targets.as_ref().map_or(&[][..], |CelTargets { conditions, .. }| conditions);
+        if let Some(name) = holds(conditions, &scope, tracer)? {
+            return Ok(Outcome::Skipped(SkipReason::MatchCondition(name)));
+        }
+        for mutation in &variant.mutations {
+            scope.set_object(mutation::apply(evaluation, policy, mutation, &scope, tracer)?);
+        }
+        tracer.variables(&scope);
+        let after = scope.object();
+        Ok(if after == *object {
+            Outcome::NoChange
+        } else {
+            Outcome::Patched { before: object.clone(), after }
+        })
+    }
+}
+
+fn targets_number(targets: &Targets, evaluation: &Evaluation<'_>, object: &Value) -> Option<TargetId> {
+    targets.known_number(evaluation.engine, object, evaluation.world)
+}
+
+/// The objects of a list, or the single one.
+fn objects_of(value: &Val) -> Result<Vec<Value>, EvalError> {
+    let value = to_json(value)?;
+    Ok(match value.get("items").and_then(Value::as_array) {
+        Some(items) => items.to_vec(),
+        None if value.get("kind").is_some() => vec![value],
+        None => Vec::new(),
+    })
+}
+
+/// Selectors for lookups of the objects that constraints may select, of built-in resources.
+fn selectors(constraints: &MatchConstraints) -> Vec<TargetSelector> {
+    let resources: Vec<_> = constraints.resources().unwrap_or_default();
+    let built_in = resources.iter().filter_map(|plural| Resources::built_in().resolve(plural));
+    let kinds = built_in.map(|resource| {
+        let group = &resource.kind.group;
+        let version = &resource.kind.version;
+        let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
+        Value::from_iter([
+            ("apiVersion", Value::from(api_version)),
+            ("kind", Value::String(resource.kind.kind.clone())),
+        ])
+    });
+    kinds.filter_map(|fields| TargetSelector::read(&fields, None).ok()).collect()
+}

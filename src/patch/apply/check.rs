@@ -1,0 +1,153 @@
+//! Whether a configuration fits the schema.
+
+use std::collections::BTreeSet;
+
+use crate::admission::{Forms, ListMerge, ListType, MapType, ScalarType, Schema};
+use crate::patch::Limit;
+use crate::pattern::nearest;
+use crate::value::{MAX_DEPTH, Map, Pointer, Value};
+
+use super::Atomics;
+use super::error::{ApplyError, Fault, Problem};
+use super::key::ElementKey;
+use super::path::Path;
+
+/// Checks a configuration against the schema of its kind.
+pub(super) fn check(configuration: &Value, schema: Schema<'_>, atomics: Atomics) -> Result<(), ApplyError> {
+    let mut check = Check::default();
+    check.value(configuration, schema, atomics == Atomics::Refused)?;
+    if !check.faults.is_empty() {
+        Err(ApplyError::Configuration(check.faults))
+    } else if !check.atomics.is_empty() {
+        Err(ApplyError::Atomic(check.atomics))
+    } else {
+        Ok(())
+    }
+}
+
+/// The unknown fields of a patched object that are not in the object before.
+///
+/// # Errors
+///
+/// An object that is nested too deep.
+pub fn unknown_fields(before: &Value, patched: &Value, schema: Schema<'_>) -> Result<Vec<Fault>, Limit> {
+    let faults = |object| {
+        let mut check = Check::default();
+        check.value(object, schema, false)?;
+        check.faults.retain(|fault| matches!(fault.problem, Problem::UnknownField { .. }));
+        Ok(check.faults)
+    };
+    let mut found = faults(patched)?;
+    if !found.is_empty() {
+        let known = faults(before)?;
+        found.retain(|fault| !known.contains(fault));
+    }
+    Ok(found)
+}
+
+#[derive(Default)]
+struct Check<'v> {
+    path: Path<'v>,
+    faults: Vec<Fault>,
+    atomics: Vec<Pointer>,
+}
+
+impl<'v> Check<'v> {
+    /// Checks a value and what is below it; `refuses_atomics`: what is replaced as a whole is an error.
+    fn value(&mut self, value: &'v Value, schema: Schema<'v>, refuses_atomics: bool) -> Result<(), Limit> {
+        if self.path.len() > MAX_DEPTH {
+            return Err(Limit::Depth);
+        }
+        let forms = schema.forms();
+        match value {
+            Value::Null => return Ok(()),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                if forms.scalar.is_some_and(|scalar| is_scalar(value, scalar)) {
+                    return Ok(());
+                }
+            }
+            Value::Array(items) => {
+                if let Some(list) = forms.list {
+                    return self.list(items, list, refuses_atomics);
+                }
+            }
+            Value::Object(members) => {
+                if let Some(map) = forms.map {
+                    return self.map(members, map, refuses_atomics);
+                }
+            }
+        }
+        self.fault(wrong_type(value, forms));
+        Ok(())
+    }
+
+    fn list(&mut self, items: &'v [Value], list: ListType<'v>, refuses_atomics: bool) -> Result<(), Limit> {
+        if refuses_atomics && matches!(list.merge, ListMerge::Atomic) {
+            self.atomics.push(self.path.pointer());
+        }
+        let mut keys = BTreeSet::new();
+        for (index, item) in items.iter().enumerate() {
+            self.path.push_index(index);
+            match ElementKey::of(item, list) {
+                Ok(None) => self.value(item, list.elements, refuses_atomics)?,
+                Ok(Some(key)) => {
+                    let text = keys.contains(&key).then(|| key.describe(list.merge));
+                    match text {
+                        Some(key) => self.fault(Problem::Duplicate { key }),
+                        None => _ = keys.insert(key),
+                    }
+                    self.value(item, list.elements, refuses_atomics)?;
+                }
+                Err(problem) => self.fault(problem),
+            }
+            self.path.pop();
+        }
+        Ok(())
+    }
+
+    fn map(&mut self, members: &'v Map, map: MapType<'v>, refuses_atomics: bool) -> Result<(), Limit> {
+        if refuses_atomics && map.is_atomic {
+            self.atomics.push(self.path.pointer());
+        }
+        for (name, member) in members {
+            self.path.push_key(name);
+            match (map.field(name), map.values) {
+                (Some(field), _) => self.value(member, field, refuses_atomics)?,
+                // The API server does not look for what is replaced as a whole among the values of maps.
+                (None, Some(values)) => self.value(member, values, false)?,
+                (None, None) => {
+                    let nearest = nearest(name, map.names()).map(str::to_owned);
+                    self.fault(Problem::UnknownField { nearest });
+                }
+            }
+            self.path.pop();
+        }
+        Ok(())
+    }
+
+    fn fault(&mut self, problem: Problem) {
+        self.faults.push(Fault { at: self.path.pointer(), problem });
+    }
+}
+
+fn is_scalar(value: &Value, scalar: ScalarType) -> bool {
+    match scalar {
+        ScalarType::Any => true,
+        ScalarType::Bool => matches!(value, Value::Bool(_)),
+        ScalarType::Number => matches!(value, Value::Number(_)),
+        ScalarType::String => matches!(value, Value::String(_)),
+    }
+}
+
+/// That a value has none of the forms that it may have.
+pub(super) fn wrong_type(value: &Value, forms: Forms<'_>) -> Problem {
+    let expected = match forms {
+        Forms { map: Some(_), .. } => "object",
+        Forms { list: Some(_), .. } => "array",
+        Forms { scalar: Some(ScalarType::Bool), .. } => "boolean",
+        Forms { scalar: Some(ScalarType::Number), .. } => "number",
+        Forms { scalar: Some(ScalarType::String), .. } => "string",
+        Forms { .. } => "scalar",
+    };
+    Problem::WrongType { expected, found: value.type_name() }
+}

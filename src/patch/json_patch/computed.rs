@@ -1,0 +1,274 @@
+//! JSON patches that an expression computes, applied as RFC 6902 has it: nothing is created on the way, and nothing
+//! that is missing may be removed. The API server and Kyverno apply those of CEL policies so.
+
+use crate::patch::limits::{MAX_COPIED_BYTES, MAX_OPERATIONS, MAX_PATH_TOKENS};
+use crate::patch::{IndexError, Limit, MissingPart, PatchError};
+use crate::value::{Text, Value};
+
+use super::edit::approximate_size;
+use super::edit::locate::{
+    Container, check_depth, container, container_mut, element_index, index_error, insertion_index, missing,
+};
+use super::kind::OperationKind;
+use super::path::Path;
+
+/// One operation whose members were computed. None is checked before it is applied.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ComputedOperation {
+    /// The kind of operation.
+    pub op: Text,
+    /// The target, a JSON pointer.
+    pub path: Text,
+    /// The source of a move or copy.
+    pub from: Text,
+    /// The value; `None` if there is none.
+    pub value: Option<Value>,
+}
+
+/// Applies operations to a copy of an object; only changed paths are copied. `None` if a `test` failed: then none of
+/// them counts, which is no error.
+///
+/// # Errors
+///
+/// The first operation that cannot be applied.
+pub fn apply_computed(base: &Value, operations: &[ComputedOperation]) -> Result<Option<Value>, PatchError> {
+    if operations.len() > MAX_OPERATIONS {
+        return Err(Limit::Operations.into());
+    }
+    let mut editor = Editor { document: base.clone(), copied: 0 };
+    for operation in operations {
+        if !editor.apply(operation)? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(editor.document))
+}
+
+struct Editor {
+    document: Value,
+    /// How many bytes of values were copied, about.
+    copied: usize,
+}
+
+impl Editor {
+    /// Applies one operation; `false` if a test failed.
+    fn apply(&mut self, operation: &ComputedOperation) -> Result<bool, PatchError> {
+        let kind = OperationKind::named(&operation.op)
+            .ok_or_else(|| PatchError::UnknownOperation { found: operation.op.to_string() })?;
+        let path = &split(&operation.path)?;
+        let value = || operation.value.clone().unwrap_or_default();
+        match kind {
+            OperationKind::Add => self.add(kind, path, value(), MissingPart::Path)?,
+            OperationKind::Remove => drop(self.remove(kind, path, MissingPart::Path)?),
+            OperationKind::Replace => self.replace(path, operation.value.as_ref())?,
+            OperationKind::Test => return self.test(path, operation.value.as_ref()),
+            OperationKind::Copy => {
+                let from = &split(&operation.from)?;
+                let value = self.found(kind, from, MissingPart::From)?.cloned().unwrap_or_default();
+                self.copied += approximate_size(&value, MAX_COPIED_BYTES.saturating_sub(self.copied))?;
+                self.add(kind, path, value, MissingPart::Destination)?;
+            }
+            OperationKind::Move => {
+                let from = &split(&operation.from)?;
+                let value = self.remove(kind, from, MissingPart::From)?;
+                self.add(kind, path, value, MissingPart::Destination)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn add(
+        &mut self,
+        kind: OperationKind,
+        path: &Path,
+        value: Value,
+        part: MissingPart,
+    ) -> Result<(), PatchError> {
+        check_depth(path, &value)?;
+        let missing = || missing(kind, part, path);
+        let (last, parents) = path.tokens.split_last().ok_or_else(missing)?;
+        match container_mut(&mut self.document, parents).ok_or_else(missing)? {
+            Container::Map(members) => drop(members.insert(last.name.clone(), value)),
+            Container::List(items) => {
+                let index = insertion_index(items.len(), last);
+                items.insert(index.map_err(|error| index_error(kind, path, error))?, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, kind: OperationKind, path: &Path, part: MissingPart) -> Result<Value, PatchError> {
+        let missing = || missing(kind, part, path);
+        let (last, parents) = path.tokens.split_last().ok_or_else(missing)?;
+        match container_mut(&mut self.document, parents).ok_or_else(missing)? {
+            Container::Map(members) => members.shift_remove(&last.name).ok_or_else(|| {
+                let (path, key) = (path.text.to_string(), last.name.to_string());
+                PatchError::NoSuchMember { kind, path, key }
+            }),
+            Container::List(items) => {
+                let index = element_index(items, last).map_err(|error| index_error(kind, path, error))?;
+                Ok(items.remove(index))
+            }
+        }
+    }
+
+    /// Replaces a value. A member that is missing is added.
+    fn replace(&mut self, path: &Path, value: Option<&Value>) -> Result<(), PatchError> {
+        let kind = OperationKind::Replace;
+        let missing = |part| missing(kind, part, path);
+        let Some((last, parents)) = path.tokens.split_last() else {
+            return match value {
+                Some(document @ Value::Object(_)) => {
+                    self.document = document.clone();
+                    Ok(())
+                }
+                _ => Err(PatchError::ScalarDocument { kind }),
+            };
+        };
+        let value = value.cloned().unwrap_or_default();
+        check_depth(path, &value)?;
+        match container_mut(&mut self.document, parents).ok_or_else(|| missing(MissingPart::Path))? {
+            Container::Map(members) => drop(members.insert(last.name.clone(), value)),
+            Container::List(items) => {
+                let index = element_index(items, last).map_err(|_| missing(MissingPart::Key))?;
+                items[index] = value;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a value is as expected. Nothing equals a missing one.
+    fn test(&self, path: &Path, expected: Option<&Value>) -> Result<bool, PatchError> {
+        let found = match path.tokens.is_empty() {
+            true => Some(&self.document),
+            false => self.found(OperationKind::Test, path, MissingPart::Path)?,
+        };
+        Ok(match (found, expected) {
+            (None | Some(Value::Null), _) | (_, None) => false,
+            // The library reads null as an empty map or list.
+            (Some(Value::Object(members)), Some(Value::Null)) => members.is_empty(),
+            (Some(Value::Array(items)), Some(Value::Null)) => items.is_empty(),
+            (Some(found), Some(expected)) => found == expected,
+        })
+    }
+
+    /// The value at a path; `None` for a missing member of a map.
+    fn found(
+        &self,
+        kind: OperationKind,
+        path: &Path,
+        part: MissingPart,
+    ) -> Result<Option<&Value>, PatchError> {
+        let missing = || missing(kind, part, path);
+        let (last, parents) = path.tokens.split_last().ok_or_else(missing)?;
+        match container(&self.document, parents).ok_or_else(missing)? {
+            Value::Array(items) => match element_index(items, last) {
+                Ok(index) => Ok(items.get(index)),
+                Err(error @ (IndexError::Invalid(_) | IndexError::NotANumber(_))) => {
+                    Err(index_error(kind, path, error))
+                }
+            },
+            parent => Ok(parent.get(&last.name)),
+        }
+    }
+}
+
+/// The tokens of a pointer. What stands before the first slash counts for nothing, as in the library.
+fn split(text: &Text) -> Result<Path, PatchError> {
+    let pointer = text.find('/').map_or("", |slash| &text[slash..]);
+    let mut path = Path::parse(pointer).unwrap_or_default();
+    if path.tokens.len() > MAX_PATH_TOKENS {
+        return Err(Limit::PathParts.into());
+    }
+    path.text = text.clone();
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OBJECT: &str =
+        r#"{"kind":"ConfigMap","metadata":{"labels":{"app":"x","e":{}},"f":["a","b"]},"n":2,"z":null}"#;
+
+    /// Applies operations, each as `OP PATH [VALUE]` or `OP PATH < FROM`, one for each line.
+    fn applied(text: &str) -> Result<Option<Value>, String> {
+        let operation = |line: &str| {
+            let mut words = line.splitn(3, ' ');
+            let mut word = || words.next().unwrap_or_default().to_owned();
+            let (op, path, rest) = (word(), word(), word());
+            let from = rest.strip_prefix("< ").unwrap_or_default();
+            let value = (!rest.is_empty() && from.is_empty()).then(|| Value::from_json(&rest).unwrap());
+            let path = if path == "''" { String::new() } else { path };
+            ComputedOperation { op: op.into(), path: path.into(), from: from.into(), value }
+        };
+        let operations: Vec<_> = text.split(" ; ").map(operation).collect();
+        apply_computed(&Value::from_json(OBJECT).unwrap(), &operations).map_err(|error| error.to_string())
+    }
+
+    /// Checked with `gopkg.in/evanphx/json-patch.v4`.
+    #[test]
+    fn operations_are_applied_as_the_api_server_does() {
+        for (text, at, expected) in [
+            ("add /metadata/labels/a \"1\"", "metadata.labels.a", "\"1\""),
+            ("add /metadata/labels/a", "metadata.labels.a", "null"),
+            ("replace /metadata/labels/zz \"1\"", "metadata.labels.zz", "\"1\""),
+            ("add /metadata/f/- \"c\"", "metadata.f", r#"["a","b","c"]"#),
+            ("add /metadata/f/2 \"c\"", "metadata.f", r#"["a","b","c"]"#),
+            ("add /metadata/f/-1 \"c\"", "metadata.f", r#"["a","b","c"]"#),
+            ("add /metadata/f/-2 \"c\"", "metadata.f", r#"["a","c","b"]"#),
+            ("replace /metadata/f/-1 \"c\"", "metadata.f", r#"["a","c"]"#),
+            ("remove /metadata/f/0", "metadata.f", r#"["b"]"#),
+            ("copy /metadata/labels/c < /metadata/labels/nope", "metadata.labels.c", "null"),
+            ("copy /metadata/labels/c < /metadata/labels/app", "metadata.labels.c", "\"x\""),
+            ("move /metadata/labels/c < /metadata/labels/app", "metadata.labels", r#"{"e":{},"c":"x"}"#),
+            ("test /n 2 ; add /m 1", "m", "1"),
+            ("test /metadata/labels/e null ; add /m 1", "m", "1"),
+            ("replace '' {\"kind\":\"B\"}", "kind", "\"B\""),
+            ("add metadata/m 1", "m", "1"),
+        ] {
+            let patched = applied(text).unwrap().unwrap();
+            let found = patched.path(&at.split('.').collect::<Vec<_>>());
+            assert_eq!(found.map(Value::to_json).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_failed_test_drops_the_whole_patch() {
+        for test in ["/metadata/labels/app \"y\"", "/nope null", "/z null", "/n", "/n \"2\"", "'' {}"] {
+            assert_eq!(applied(&format!("add /m 1 ; test {test} ; add /k 1")).unwrap(), None, "{test}");
+        }
+    }
+
+    #[test]
+    fn operations_that_cannot_be_applied_are_errors() {
+        for (text, error) in [
+            (
+                "add /metadata/annotations/x \"1\"",
+                "add operation does not apply: doc is missing path: /metadata/annotations/x: missing value",
+            ),
+            ("add '' {}", "add operation does not apply: doc is missing path: : missing value"),
+            ("add metadata {}", "add operation does not apply: doc is missing path: metadata: missing value"),
+            ("add /n/a 1", "add operation does not apply: doc is missing path: /n/a: missing value"),
+            (
+                "remove /metadata/labels/zz",
+                "error in remove for path: '/metadata/labels/zz': Unable to remove nonexistent key: zz: missing value",
+            ),
+            (
+                "move /metadata/labels/c < /metadata/labels/zz",
+                "error in move for path: '/metadata/labels/zz': Unable to remove nonexistent key: zz: missing value",
+            ),
+            (
+                "add /metadata/f/9 1",
+                "error in add for path: '/metadata/f/9': Unable to access invalid index: 9: invalid index referenced",
+            ),
+            ("test /a/b 1", "test operation does not apply: doc is missing path: /a/b: missing value"),
+            ("replace '' 1", "replace of the whole document: value must be an object or a list"),
+            ("foo /a 1", "`foo` is no operation of a JSON patch"),
+            (" /a 1", "`` is no operation of a JSON patch"),
+            ("ADD /a 1", "`ADD` is no operation of a JSON patch"),
+        ] {
+            assert_eq!(applied(text), Err(error.to_owned()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! Which requests a policy is for.
+
+use crate::policy::fields::{any_of, given, list, string, texts};
+use crate::policy::labels::{LabelSelector, Labels};
+use crate::policy::{Candidate, IndexKey, Operation};
+use crate::resources::{Resources, is_built_into_kubernetes, plural};
+use crate::value::{GroupVersionKind, Text, Value};
+
+use super::CelPolicyKind;
+
+/// Which requests a policy or binding is for.
+#[derive(Clone, Debug, Default)]
+pub struct MatchConstraints {
+    /// The requests. None: all.
+    pub rules: Vec<ResourceRule>,
+    /// The requests that it is not for, whatever the rules say.
+    pub excluded: Vec<ResourceRule>,
+    pub(super) namespace_selector: Option<LabelSelector>,
+    pub(super) object_selector: Option<LabelSelector>,
+    /// Whether a cluster converts objects of other versions of the resources, and then selects them.
+    pub is_equivalent: bool,
+    /// Whether a name may match the beginning of a generated one, as in Kyverno.
+    pub(super) matches_generated_names: bool,
+    /// The plurals of the resources; `None` for any.
+    pub(super) plurals: Option<Vec<Text>>,
+    /// Patterns of which one matches each name; `None` for any name.
+    pub(super) name_keys: Option<Vec<Text>>,
+}
+
+/// Requests by resource, operation and name.
+#[derive(Clone, Debug, Default)]
+pub struct ResourceRule {
+    /// API groups; `*` is any.
+    pub groups: Vec<Text>,
+    /// API versions; `*` is any.
+    pub versions: Vec<Text>,
+    /// Resources and subresources: `pods`, `pods/status`, `*`, `pods/*`, `*/status`, `*/*`.
+    pub resources: Vec<Text>,
+    /// Operations; `None` is any.
+    pub operations: Option<Vec<Operation>>,
+    /// Names of objects. None: all.
+    pub names: Vec<Text>,
+    /// The scope of the resources.
+    pub scope: RuleScope,
+}
+
+/// The scope of the resources of a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RuleScope {
+    /// Both.
+    #[default]
+    Any,
+    /// Cluster-scoped resources, and namespaces.
+    Cluster,
+    /// Resources in namespaces.
+    Namespaced,
+}
+
+impl MatchConstraints {
+    /// Reads the constraints of a policy of a kind, or of its targets or bindings.
+    pub(super) fn read(value: &Value, kind: CelPolicyKind) -> Self {
+        let rules = |field: &str| list(value, field).iter().map(ResourceRule::read).collect();
+        let selector = |field: &str| {
+            given(value, field).map(LabelSelector::read_plain).filter(|selector| !selector.is_empty())
+        };
+        let read: Vec<ResourceRule> = rules("resourceRules");
+        Self {
+            plurals: plurals(&read),
+            name_keys: name_keys(&read, kind.is_of_kyverno()),
+            rules: read,
+            excluded: rules("excludeResourceRules"),
+            namespace_selector: selector("namespaceSelector"),
+            object_selector: selector("objectSelector"),
+            is_equivalent: string(value, "matchPolicy") != "Exact",
+            matches_generated_names: kind.is_of_kyverno(),
+        }
+    }
+
+    /// Whether a request is selected. `old` is the stored object of an update.
+    pub fn selects(&self, candidate: &Candidate<'_>, old: Option<&Value>) -> bool {
+        let is_for = |rule: &ResourceRule| self.is_for(rule, candidate);
+        self.selects_namespace(candidate)
+            && self.selects_object(candidate, old)
+            && !self.excluded.iter().any(is_for)
+            && (self.rules.is_empty() || self.rules.iter().any(is_for))
+    }
+
+    /// The same as Kyverno's documentation has it, where a name is no beginning of a generated one.
+    pub fn selects_as_documented(&self, candidate: &Candidate<'_>, old: Option<&Value>) -> bool {
+        if !self.names_may_be_generated(candidate) {
+            return self.selects(candidate, old);
+        }
+        let is_for = |rule: &ResourceRule| rule.names.is_empty() && self.is_for(rule, candidate);
+        self.selects_namespace(candidate)
+            && self.selects_object(candidate, old)
+            && !self.excluded.iter().any(is_for)
+            && (self.rules.is_empty() || self.rules.iter().any(is_for))
+    }
+
+    /// Whether rules have names, and the object has none but one that is to be generated.
+    pub fn names_may_be_generated(&self, candidate: &Candidate<'_>) -> bool {
+        let is_unnamed = || {
+            let name = candidate.object.path(&["metadata", "name"]).and_then(Value::as_str);
+            name.is_none_or(str::is_empty)
+        };
+        self.matches_generated_names
+            && self.rules.iter().chain(&self.excluded).any(|rule| !rule.names.is_empty())
+            && is_unnamed()
+    }
+
+    /// Whether the labels of the namespace decide about a request. `old` is the stored object of an update.
+    pub fn depends_on_namespace(&self, candidate: &Candidate<'_>, old: Option<&Value>) -> bool {
+        self.uses_namespace_labels()
+            && self.selects_object(candidate, old)
+            && !self.excluded.iter().any(|rule| self.is_for(rule, candidate))
+            && (self.rules.is_empty() || self.rules.iter().any(|rule| self.is_for(rule, candidate)))
+    }
+
+    /// The API version to which a cluster converts the object before the policy sees it; `None` if the object is
+    /// selected, or not selected in any version. Of built-in resources the versions are known.
+    pub fn converted_to(&self, candidate: &Candidate<'_>, old: Option<&Value>) -> Option<&Text> {
+        if !self.is_equivalent
+            || !self.selects_namespace(candidate)
+            || !self.selects_object(candidate, old)
+            || self.excluded.iter().any(|rule| self.is_for(rule, candidate))
+        {
+            return None;
+        }
+        let group = &candidate.kind.group;
+        let is_served = |version: &&Text| {
+            !is_built_into_kubernetes(group)
+                || Resources::built_in().get(group, version, candidate.resource).is_some()
+        };
+        let mut rules = self.rules.iter().filter(|rule| self.is_for_another_version(rule, candidate));
+        rules.find_map(|rule| rule.versions.iter().find(is_served))
+    }
+
+    /// Why a request is not selected; empty if it is.
+    pub fn mismatch(&self, candidate: &Candidate<'_>, old: Option<&Value>) -> Vec<String> {
+        let mut reasons = Vec::new();
+        if !self.selects_namespace(candidate) {
+            let labels =
+                if is_namespace(candidate) { labels(candidate.object) } else { candidate.namespace_labels };
+            let unmet = self.namespace_selector.iter().flat_map(|one| one.mismatches(Labels::of(labels)));
+            reasons.extend(unmet.map(|unmet| format!("namespace: {unmet}")));
+        }
+        if !self.selects_object(candidate, old) {
+            let selector = self.object_selector.iter();
+            reasons.extend(selector.flat_map(|one| one.mismatches(Labels::of(labels(candidate.object)))));
+        }
+        if self.excluded.iter().any(|rule| self.is_for(rule, candidate)) {
+            reasons.push("a rule of excludeResourceRules is for it".to_owned());
+        }
+        if !self.rules.is_empty() && !self.rules.iter().any(|rule| self.is_for(rule, candidate)) {
+            match &*self.rules {
+                [rule] => reasons.extend(self.rule_mismatch(rule, candidate)),
+                rules => reasons.push(format!("none of its {} resource rules is for it", rules.len())),
+            }
+        }
+        reasons
+    }
+
+    /// Why a rule is not for a request.
+    fn rule_mismatch(&self, rule: &ResourceRule, candidate: &Candidate<'_>) -> Vec<String> {
+        let Candidate { kind, resource, subresource, operation, .. } = candidate;
+        let mut reasons = Vec::new();
+        let mut differs = |what: &str, found: &str, expected: &[Text]| {
+            reasons.push(format!("{what} is `{found}`, expected {}", any_of(expected)));
+        };
+        if !has(&rule.groups, &kind.group) {
+            differs("API group", &kind.group, &rule.groups);
+        } else if !has(&rule.versions, &kind.version) {
+            differs("API version", &kind.version, &rule.versions);
+            if self.is_equivalent {
+                reasons.push("a cluster would convert the object (matchPolicy Equivalent)".to_owned());
+            }
+        }
+        let mut differs = |what: &str, found: &str, expected: &[Text]| {
+            reasons.push(format!("{what} is `{found}`, expected {}", any_of(expected)));
+        };
+        if !rule.selects_resource(resource, subresource) {
+            let separator = if subresource.is_empty() { "" } else { "/" };
+            differs("resource", &format!("{resource}{separator}{subresource}"), &rule.resources);
+        }
+        if let Some(operations) = &rule.operations
+            && !candidate.has_operation_of(operations)
+        {
+            let expected: Vec<Text> = operations.iter().map(|operation| operation.name().into()).collect();
+            differs("operation", operation.map_or("", Operation::name), &expected);
+        }
+        if !self.is_named(rule, candidate) {
+            differs("name", candidate.name(), &rule.names);
+        }
+        if !rule.scope.has(candidate) {
+            reasons.push("its scope is another".to_owned());
+        }
+        reasons
+    }
+
+    /// Index keys of which one holds for every request that is selected; `None` if there are none.
+    pub(super) fn index_keys(&self) -> Option<Vec<IndexKey<'_>>> {
+        let keys = self.name_keys.as_ref()?;
+        // What is not known is reported for every object.
+        (!self.uses_namespace_labels()).then(|| keys.iter().map(IndexKey::Name).collect())
+    }
+
+    /// Whether objects of a kind may be selected. `subresource` is empty for objects themselves.
+    pub(super) fn may_select(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
+        // The resource of a custom kind is not known here.
+        let is_known = is_built_into_kubernetes(&kind.group);
+        let plural = plural(&kind.group, &kind.kind);
+        self.rules.is_empty()
+            || self.rules.iter().any(|rule| {
+                has(&rule.groups, &kind.group) && (!is_known || rule.selects_resource(&plural, subresource))
+            })
+    }
+
+    fn selects_namespace(&self, candidate: &Candidate<'_>) -> bool {
+        let Some(selector) = &self.namespace_selector else { return true };
+        let labels = if is_namespace(candidate) {
+            labels(candidate.object)
+        } else if candidate.namespace.is_empty() {
+            return true;
+        } else {
+            candidate.namespace_labels
+        };
+        selector.matches(Labels::of(labels)).unwrap_or_default()
+    }
+
+    fn selects_object(&self, candidate: &Candidate<'_>, old: Option<&Value>) -> bool {
+        let Some(selector) = &self.object_selector else { return true };
+        let mut states = [Some(candidate.object), old].into_iter().flatten();
+        states.any(|state| selector.matches(Labels::of(labels(state))).unwrap_or_default())
+    }
+
+    fn is_for(&self, rule: &ResourceRule, candidate: &Candidate<'_>) -> bool {
+        has(&rule.versions, &candidate.kind.version) && self.is_for_another_version(rule, candidate)
+    }
+
+    /// Whether a rule is for a request, whatever its API version.
+    fn is_for_another_version(&self, rule: &ResourceRule, candidate: &Candidate<'_>) -> bool {
+        has(&rule.groups, &candidate.kind.group)
+            && rule.selects_resource(candidate.resource, candidate.subresource)
+            && rule.operations.as_ref().is_none_or(|operations| candidate.has_operation_of(operations))
+            && rule.scope.has(candidate)
+            && self.is_named(rule, candidate)
+    }
+
+    /// Whether a rule is for objects of this name.
+    fn is_named(&self, rule: &ResourceRule, candidate: &Candidate<'_>) -> bool {
+        let text = |field| candidate.object.path(&["metadata", field]).and_then(Value::as_str);
+        let filled = |field| text(field).filter(|text: &&str| !text.is_empty());
+        let mut names = rule.names.iter();
+        rule.names.is_empty()
+            || match (filled("name"), filled("generateName")) {
+                (Some(name), _) => names.any(|one| **one == *name),
+                (None, Some(prefix)) => {
+                    self.matches_generated_names && names.any(|one| prefix.starts_with(&**one))
+                }
+                (None, None) => false,
+            }
+    }
+}
+
+/// Whether a list has a value, or `*`.
+fn has(list: &[Text], value: &str) -> bool {
+    list.iter().any(|one| **one == *"*" || **one == *value)
+}
+
+fn labels(object: &Value) -> Option<&Value> {
+    object.path(&["metadata", "labels"])
+}
+
+fn is_namespace(candidate: &Candidate<'_>) -> bool {
+    (&*candidate.kind.group, &*candidate.kind.kind) == ("", "Namespace")
+}
+
+/// The plurals of the resources of rules; `None` for any.
+fn plurals(rules: &[ResourceRule]) -> Option<Vec<Text>> {
+    let patterns = rules.iter().flat_map(|rule| &rule.resources);
+    let mut names: Vec<Text> =
+        patterns.map(|pattern| pattern.split('/').next().unwrap_or_default().into()).collect();
+    names.sort_unstable();
+    names.dedup();
+    (!rules.is_empty() && !names.iter().any(|name| **name == *"*")).then_some(names)
+}
+
+/// Patterns of which one matches the name of each object of the rules, or the prefix that it is generated from.
+fn name_keys(rules: &[ResourceRule], matches_generated_names: bool) -> Option<Vec<Text>> {
+    let are_named = !rules.is_empty() && rules.iter().all(|rule| !rule.names.is_empty());
+    let names = rules.iter().flat_map(|rule| &rule.names);
+    if !are_named || names.clone().any(|name| !IndexKey::is_pattern(name)) {
+        return None;
+    }
+    let key = |name: &Text| if matches_generated_names { format!("{name}*").into() } else { name.clone() };
+    Some(names.map(key).collect())
+}
+
+impl ResourceRule {
+    fn read(value: &Value) -> Self {
+        let operations = texts(value.get("operations"));
+        let is_any = operations.iter().any(|operation| **operation == *"*");
+        Self {
+            groups: texts(value.get("apiGroups")),
+            versions: texts(value.get("apiVersions")),
+            resources: texts(value.get("resources")),
+            operations: (!is_any)
+                .then(|| operations.iter().filter_map(|operation| Operation::parse(operation)).collect()),
+            names: texts(value.get("resourceNames")),
+            scope: match string(value, "scope") {
+                "Cluster" => RuleScope::Cluster,
+                "Namespaced" => RuleScope::Namespaced,
+                _ => RuleScope::Any,
+            },
+        }
+    }
+
+    /// Whether a resource or subresource is one of this rule. `pods/*` is also for Pods themselves.
+    pub fn selects_resource(&self, resource: &str, subresource: &str) -> bool {
+        self.resources.iter().any(|pattern| {
+            let (main, sub) = pattern.split_once('/').unwrap_or((pattern, ""));
+            (main == "*" || main == resource) && (sub == subresource || sub == "*")
+        })
+    }
+}
+
+impl RuleScope {
+    fn has(self, candidate: &Candidate<'_>) -> bool {
+        let is_of_cluster = candidate.namespace.is_empty() || is_namespace(candidate);
+        match self {
+            Self::Any => true,
+            Self::Cluster => is_of_cluster,
+            Self::Namespaced => !is_of_cluster,
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What a cluster refuses when the object is created, and what Kyverno accepts without effect.
+
+use crate::policy::{Binding, CelException};
+
+use super::*;
+
+/// Of a `MutatingAdmissionPolicy`. CONSTRAINTS, MUTATIONS and NEVER are valid fields; RULE are those of a rule.
+const ADMISSION: &str = "
+    CONSTRAINTS, NEVER => spec: required field `mutations` is missing
+    CONSTRAINTS, NEVER, mutations: [] => spec.mutations: mutations must contain at least one item
+    MUTATIONS, NEVER => spec: required field `matchConstraints` is missing
+    MUTATIONS, NEVER, matchConstraints: {} => spec.matchConstraints: required field `resourceRules` is missing
+    MUTATIONS, NEVER, matchConstraints: {resourceRules: []} => spec.matchConstraints.resourceRules: expected at least one
+    RULES(operations: [DELETE], apiGroups: [''], apiVersions: [v1], resources: [pods]) => spec.matchConstraints.resourceRules[0].operations[0]: unsupported value `DELETE`, expected `*`, `CREATE`, `UPDATE` or `CONNECT`
+    RULES(operations: ['*', CREATE], apiGroups: [''], apiVersions: [v1], resources: [pods]) => spec.matchConstraints.resourceRules[0].operations: if `*` is present, must not specify other operations
+    RULES(operations: [create], apiGroups: [''], apiVersions: [v1], resources: [pods]) => did you mean `CREATE`?
+    RULES(RULE, scope: Foo) => spec.matchConstraints.resourceRules[0].scope: unsupported value `Foo`
+    RULES(operations: [CREATE], apiVersions: [v1], resources: [pods]) => spec.matchConstraints.resourceRules[0]: required field `apiGroups` is missing
+    RULES(operations: [], apiGroups: [''], apiVersions: [v1], resources: [pods]) => spec.matchConstraints.resourceRules[0].operations: expected at least one
+    RULES(operations: [CREATE], apiGroups: [''], apiVersions: [v1], resources: [pods/*, pods/status]) => spec.matchConstraints.resourceRules[0].resources[1]: if `pods/*` is present, must not specify `pods/status`
+    RULES(operations: [CREATE], apiGroups: [''], apiVersions: [v1], resources: ['*', pods]) => must not specify other resources without subresources
+    MUTATIONS, NEVER, matchConstraints: {resourceRules: [{RULE}], matchPolicy: Foo} => spec.matchConstraints.matchPolicy: unsupported value `Foo`
+    MUTATIONS, NEVER, matchConstraints: {resourceRules: [{RULE}], objectSelector: {matchLabels: {a: '*'}}} => spec.matchConstraints.objectSelector: the value of `a` is no label value
+    CONSTRAINTS, MUTATIONS => spec: required field `reinvocationPolicy` is missing
+    CONSTRAINTS, MUTATIONS, reinvocationPolicy: Always => spec.reinvocationPolicy: unsupported value `Always`
+    ALL, failurePolicy: Foo => spec.failurePolicy: unsupported value `Foo`
+    CONSTRAINTS, NEVER, mutations: [{applyConfiguration: {expression: 'Object{}'}}] => spec.mutations[0]: required field `patchType` is missing
+    CONSTRAINTS, NEVER, mutations: [{patchType: Merge}] => spec.mutations[0].patchType: unsupported value `Merge`
+    CONSTRAINTS, NEVER, mutations: [{patchType: JSONPatch, applyConfiguration: {expression: 'Object{}'}}] => spec.mutations[0]: `jsonPatch` must be specified when patchType is JSONPatch
+    CONSTRAINTS, NEVER, mutations: [{patchType: JSONPatch, applyConfiguration: {expression: 'Object{}'}}] => spec.mutations[0].applyConfiguration: must not be specified when patchType is JSONPatch
+    CONSTRAINTS, NEVER, mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: ' '}}] => spec.mutations[0].applyConfiguration.expression: expected an expression
+    ALL, variables: [{name: a-b, expression: '1'}] => spec.variables[0].name: `a-b` is no CEL identifier
+    ALL, variables: [{name: in, expression: '1'}] => spec.variables[0].name: `in` is no CEL identifier
+    ALL, matchConditions: [{name: a, expression: 'true'}, {name: a, expression: 'true'}] => spec.matchConditions[1].name: `a` is used twice
+    ALL, matchConditions: [{name: a b, expression: 'true'}] => spec.matchConditions[0].name: `a b` is no qualified name
+    ALL, matchConditions: [MANY] => spec.matchConditions: 65 conditions, at most 64 are allowed
+    ALL, variables: [{name: v, expression: '1'}], matchConditions: [{name: a, expression: 'Object{} == Object{}'}] => spec.matchConditions[0].expression: undeclared reference to 'Object'
+    ALL, matchConditions: [{name: a, expression: params.x}] => spec.matchConditions[0].expression: undeclared reference to 'params'
+    ALL, matchConditions: [{name: a, expression: object.x}] => spec.matchConditions[0].expression: must evaluate to bool but got dyn
+    ALL, matchConditions: [{name: a, expression: 'request.object.x == 1'}] => undefined field 'object'
+    CONSTRAINTS, NEVER, mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: '{}'}}] => must evaluate to Object but got map
+    CONSTRAINTS, NEVER, mutations: [{patchType: JSONPatch, jsonPatch: {expression: '[]'}}] => must evaluate to list(JSONPatch) but got list(dyn)
+    ALL, nope: 1 => spec.nope: unknown field `nope`
+    ALL, paramkind: {apiVersion: v1, kind: ConfigMap} => spec.paramkind: unknown field `paramkind`, did you mean `paramKind`?
+    ALL, evaluation: {} => spec.evaluation: unknown field
+";
+
+/// Of a `MutatingPolicy`.
+const MUTATING: &str = "
+    MUTATIONS => spec.matchConstraints: a matchConstraints with at least one resource rule is required
+    MUTATIONS, matchConstraints: {resourceRules: []} => a matchConstraints with at least one resource rule is required
+    BOTH, failurePolicy: Foo => spec.failurePolicy: unsupported value `Foo`
+    CONSTRAINTS, mutations: [{jsonPatch: {expression: '[]'}}] => spec.mutations[0]: required field `patchType` is missing
+    CONSTRAINTS, mutations: [{patchType: JSONPatch, jsonPatch: {}}] => spec.mutations[0].jsonPatch.expression: syntax error
+    BOTH, variables: [{name: a, expression: '1'}, {name: a, expression: '2'}] => spec.variables[1].name: `a` is used twice
+    BOTH, matchConditions: [{name: a, expression: 'true'}, {name: a, expression: 'true'}] => spec.matchConditions[1].name: `a` is used twice
+    BOTH, evaluation: {admission: {enabled: false}} => spec.evaluation: disabling both admission and mutateExisting
+    BOTH, targetMatchConstraints: {expression: object} => spec.targetMatchConstraints.expression: must evaluate to a map of any values by strings but got dyn
+    BOTH, targetMatchConstraints: {expression: '{\"a\": \"b\"}'} => must evaluate to a map of any values by strings but got map(string, string)
+    BOTH, auditAnnotations: [{key: a, valueExpression: object.x}] => spec.auditAnnotations[0].valueExpression: must evaluate to string or null but got dyn
+    BOTH, auditAnnotations: [{key: a, valueExpression: '1'}] => must evaluate to string or null but got int
+    BOTH, variables: [{name: v, expression: 'true'}], matchConditions: [{name: a, expression: variables.v}], autogen: {mutatingAdmissionPolicy: {enabled: true}} => spec.matchConditions[0].expression: variables cannot be referenced
+    BOTH, variables: [{name: v, expression: foo}], matchConditions: [{name: a, expression: variables.v}] => spec.variables[0].expression: undeclared reference to 'foo'
+    BOTH, variables: [{name: b, expression: variables.a}, {name: a, expression: '1'}] => spec.variables[0].expression: undefined field 'a'
+    BOTH, variables: [{name: a, expression: '1'}], matchConditions: [{name: a, expression: 'variables.a + \"x\" == \"\"'}] => spec.matchConditions[0].expression: found no matching overload
+    BOTH, matchConditions: [{name: n, expression: 1}] => spec.matchConditions[0].expression: expected a string, found a number
+    BOTH, autogen: {podControllers: [jobs]} => spec.autogen.podControllers: expected an object, found a list
+";
+
+/// Accepted in a `MutatingPolicy`, with a warning or without.
+const ACCEPTED: &str = "
+    CONSTRAINTS => spec: the policy has no mutations and does nothing
+    CONSTRAINTS, mutations: [{patchType: Merge}] => spec.mutations[0].patchType: the mutation is ignored: there is no patchType `Merge`
+    CONSTRAINTS, mutations: [{patchType: JSONPatch, applyConfiguration: {expression: '1'}}] => spec.mutations[0]: the mutation is ignored: it has no block for its patchType
+    CONSTRAINTS, mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{}'}, jsonPatch: {expression: '1 +'}}] =>
+    MUTATIONS, matchConstraints: {resourceRules: [{operations: [DELETE], apiGroups: [''], apiVersions: [v1], resources: [pods]}]} => spec.matchConstraints.resourceRules[0].operations[0]: an object that is deleted cannot be mutated
+    MUTATIONS, matchConstraints: {resourceRules: [{operations: [create], apiGroups: [''], apiVersions: [v1], resources: [pods]}]} => `create`, did you mean `CREATE`?
+    MUTATIONS, matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [pods]}]} => spec.matchConstraints.resourceRules[0]: the rule matches nothing: it has no operations
+    MUTATIONS, matchConstraints: {resourceRules: [{RULE, scope: Foo}]} => `Foo`, did you mean `*`?
+    MUTATIONS, matchConstraints: {resourceRules: [{RULE}], matchPolicy: Foo} => spec.matchConstraints.matchPolicy: Kyverno's webhook
+    BOTH, reinvocationPolicy: Always =>
+    BOTH, evaluation: {mode: Foo} =>
+    BOTH, webhookConfiguration: {timeoutSeconds: 31} =>
+    BOTH, variables: [{name: a-b, expression: '1'}] => spec.variables[0].name: no expression can name the variable `a-b`
+    BOTH, autogen: {podControllers: {controllers: [deployment]}} => spec.autogen.podControllers.controllers[0]: `deployment` is no Pod controller, did you mean `deployments`?
+    BOTH, matchConditions: [{name: a b, expression: 'true'}, MANY] =>
+    BOTH, variables: [{name: v, expression: 'true'}], matchConditions: [{name: a, expression: variables.v}] =>
+    BOTH, matchConditions: [{name: a, expression: 'request.object.x == 1'}] =>
+";
+
+const BINDINGS: &str = "
+    matchResources: {} => spec: required field `policyName` is missing
+    policyName: '' => spec.policyName: expected the name of a policy
+    policyName: p, paramRef: {parameterNotFoundAction: Deny} => spec.paramRef: one of name or selector must be specified
+    policyName: p, paramRef: {name: a, selector: {}, parameterNotFoundAction: Deny} => spec.paramRef.selector: name and selector are mutually exclusive
+    policyName: p, paramRef: {name: a} => spec.paramRef: required field `parameterNotFoundAction` is missing
+    policyName: p, paramRef: {name: a, parameterNotFoundAction: Warn} => spec.paramRef.parameterNotFoundAction: unsupported value `Warn`
+    policyName: p, matchResources: {resourceRules: [{operations: [DELETE], apiGroups: [''], apiVersions: [v1], resources: [pods]}]} => spec.matchResources.resourceRules[0].operations[0]: unsupported value `DELETE`
+    policyName: p, validationActions: [Deny] => spec.validationActions: unknown field
+";
+
+const EXCEPTIONS: &str = "
+    matchConditions: [] => spec: required field `policyRefs` is missing
+    policyRefs: [] => spec.policyRefs: must specify at least one policy ref
+    policyRefs: [{name: p}] => spec.policyRefs[0]: required field `kind` is missing
+    policyRefs: [REF], reportResult: fail => spec.reportResult: unsupported value `fail`
+    policyRefs: [REF], expiresAt: tomorrow => spec.expiresAt: expected a time
+    policyRefs: [REF], matchConditions: [{name: a, expression: object.x}] => spec.matchConditions[0].expression: must evaluate to bool but got dyn
+    policyRefs: [REF], matchConditions: [{name: a, expression: variables.x}] => spec.matchConditions[0].expression: undefined field 'x'
+";
+
+fn rows(table: &str) -> impl Iterator<Item = (String, &str)> {
+    table.trim().lines().map(|line| {
+        let (spec, expected) = line.trim().split_once(" =>").unwrap();
+        (expanded(spec), expected.trim())
+    })
+}
+
+fn expanded(spec: &str) -> String {
+    let many: Vec<_> = (0..65).map(|n| format!("{{name: c{n}, expression: 'true'}}")).collect();
+    let mut spec = spec.to_owned();
+    if let Some(rule) = spec.strip_prefix("RULES(").and_then(|rule| rule.strip_suffix(')')) {
+        spec = format!("MUTATIONS, NEVER, matchConstraints: {{resourceRules: [{{{rule}}}]}}");
+    }
+    spec.replace("ALL", "CONSTRAINTS, MUTATIONS, NEVER")
+        .replace("BOTH", "CONSTRAINTS, MUTATIONS")
+        .replace("CONSTRAINTS", "matchConstraints: {resourceRules: [{RULE}]}")
+        .replace("MUTATIONS", &format!("mutations: [{MUTATION}]"))
+        .replace("NEVER", "reinvocationPolicy: Never")
+        .replace("RULE", RULE)
+        .replace("MANY", &many.join(", "))
+        .replace("REF", "{kind: MutatingPolicy, name: p}")
+}
+
+#[track_caller]
+fn refused<T: std::fmt::Debug>(read: Result<T, Vec<PolicyError>>, spec: &str, expected: &str) {
+    let errors = shown(&read.expect_err(spec));
+    assert!(errors.iter().any(|error| error.contains(expected)), "{spec}\n{errors:#?}");
+}
+
+#[test]
+fn what_an_api_server_refuses_is_refused() {
+    for (spec, expected) in rows(ADMISSION) {
+        let document = document("MutatingAdmissionPolicy", &spec);
+        refused(parse(&document, Semantics::Documented), &spec, expected);
+    }
+    let (spec, _) = rows("ALL =>").next().unwrap();
+    assert_eq!(load(&document("MutatingAdmissionPolicy", &spec)).meta.warnings, []);
+}
+
+#[test]
+fn what_kyverno_refuses_is_refused() {
+    for kind in ["MutatingPolicy", "NamespacedMutatingPolicy"] {
+        for (spec, expected) in rows(MUTATING) {
+            refused(parse(&document(kind, &spec), Semantics::Documented), &spec, expected);
+        }
+    }
+    let http = "CONSTRAINTS, MUTATIONS, variables: [{name: a, expression: 'http.get(\"x\")'}] => \
+        spec.variables[0].expression: http.* is not allowed in namespaced policies";
+    let (spec, expected) = rows(http).next().unwrap();
+    refused(parse(&document("NamespacedMutatingPolicy", &spec), Semantics::Documented), &spec, expected);
+}
+
+#[test]
+fn what_kyverno_accepts_loads_with_a_warning_if_it_cannot_be_meant() {
+    for (spec, expected) in rows(ACCEPTED) {
+        let policy = load(&document("MutatingPolicy", &spec));
+        let warnings = policy.meta.warnings.iter();
+        let warnings: Vec<_> = warnings.map(|one| format!("{}: {}", one.pointer, one.cause)).collect();
+        let is_found = warnings.iter().any(|warning| warning.contains(expected));
+        assert!(if expected.is_empty() { warnings.is_empty() } else { is_found }, "{spec}\n{warnings:#?}");
+    }
+}
+
+#[test]
+fn bindings_are_refused_as_by_an_api_server() {
+    for (spec, expected) in rows(BINDINGS) {
+        refused(Binding::parse(&document("MutatingAdmissionPolicyBinding", &spec)), &spec, expected);
+    }
+    let all = "policyName: p, matchResources: {}, paramRef: {selector: {}, parameterNotFoundAction: Allow}";
+    let binding = Binding::parse(&document("MutatingAdmissionPolicyBinding", all)).unwrap();
+    assert_eq!((&*binding.name, &*binding.policy), ("p", "p"));
+    assert!(binding.constraints.is_some() && binding.param_ref.unwrap().selects(&Value::Null));
+}
+
+#[test]
+fn exceptions_are_refused_as_by_kyverno() {
+    for (spec, expected) in rows(EXCEPTIONS) {
+        refused(CelException::parse(&document("PolicyException", &spec)), &spec, expected);
+    }
+    // The conditions of an exception from other policies are not ours to compile.
+    let other =
+        "policyRefs: [{kind: ValidatingPolicy, name: p}], matchConditions: [{name: a, expression: nope}]";
+    assert!(!CelException::parse(&document("PolicyException", other)).unwrap().is_for_mutation());
+    let all = "policyRefs: [{kind: MutatingPolicy, name: p}], images: [a], allowedValues: [b], reportResult: pass, \
+        expiresAt: '2030-01-31T00:00:00Z', evaluationMode: x, properties: {a: b}";
+    let exception = CelException::parse(&document("PolicyException", all)).unwrap();
+    assert!(exception.is_partial() && exception.reports_pass && exception.expires_at.is_some());
+}
+
+#[test]
+fn versions_are_those_that_are_served() {
+    for (kind, api_version, is_served) in [
+        ("MutatingPolicy", "policies.kyverno.io/v1alpha1", true),
+        ("NamespacedMutatingPolicy", "policies.kyverno.io/v1beta1", true),
+        ("NamespacedMutatingPolicy", "policies.kyverno.io/v1alpha1", false),
+        ("MutatingAdmissionPolicy", "admissionregistration.k8s.io/v1beta1", true),
+        ("MutatingAdmissionPolicy", "admissionregistration.k8s.io/v2", false),
+    ] {
+        let (spec, _) =
+            rows(if kind == "MutatingAdmissionPolicy" { "ALL =>" } else { "BOTH =>" }).next().unwrap();
+        let mut document = document(kind, &spec);
+        document.insert("apiVersion", Value::from(api_version));
+        assert_eq!(parse(&document, Semantics::Documented).is_ok(), is_served, "{kind} {api_version}");
+    }
+}

@@ -1,0 +1,121 @@
+//! The texts of policies, for the places of errors of their rules.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+
+use crate::policy::Policy;
+use crate::report::RulePlace;
+use crate::value::{Pointer, Segment, Text};
+use crate::yaml::{Document, DocumentNodes};
+
+use super::Place;
+
+/// The text of a policy. It is read again when the place of a node is looked for.
+#[derive(Clone, Debug)]
+pub struct PolicyText {
+    document: DocumentNodes,
+    /// The policy in the document.
+    at: Pointer,
+}
+
+impl PolicyText {
+    pub(super) fn new(document: &Document, at: &Pointer) -> Self {
+        Self { document: document.nodes(), at: at.clone() }
+    }
+
+    /// The place of an expression in a node of the policy, or of the node if the expression is not there.
+    fn place(&self, RulePlace { pointer, expression, part }: &RulePlace) -> Option<Place> {
+        let mut pointers = vec![self.at.join(pointer)];
+        pointers.extend(before_autogen(pointer).map(|pointer| self.at.join(&pointer)));
+        let (key, value) = self.document.find(&pointers)?;
+        // Autogen moves expressions, too.
+        const MOVED: [&str; 3] = ["", "spec.jobTemplate.spec.template.", "spec.template."];
+        let range = expression.as_deref().and_then(|expression| match part {
+            Some(part) => self.document.part(&value, expression, part).or_else(|| {
+                let part = expression.get(part.clone())?;
+                MOVED.iter().find_map(|moved| self.expression(&value, &part.replace(moved, "")))
+            }),
+            None => {
+                MOVED.iter().find_map(|moved| self.expression(&value, &expression.replacen(moved, "", 1)))
+            }
+        });
+        let range = range.unwrap_or(key);
+        Some(Place::underlined(&self.document, &range))
+    }
+
+    /// The range of an expression in the text of a node.
+    fn expression(&self, node: &Range<usize>, expression: &str) -> Option<Range<usize>> {
+        let text = self.document.source().text().get(node.clone())?;
+        let start = node.start + text.find(expression).filter(|_| !expression.is_empty())?;
+        Some(start..start + expression.len())
+    }
+}
+
+/// The place in the written rule of a node that autogen moved into the template of a Pod controller.
+fn before_autogen(pointer: &Pointer) -> Option<Pointer> {
+    const MOVED: [&[&str]; 2] = [&["spec", "jobTemplate", "spec", "template"], &["spec", "template"]];
+    let segments = pointer.segments();
+    let is = |segment: &Segment, name: &str| matches!(segment, Segment::Key(key) if &**key == name);
+    let (start, names) = (0..segments.len()).find_map(|start| {
+        let begins = |names: &&&[&str]| {
+            let rest = &segments[start..];
+            rest.len() >= names.len()
+                && rest.iter().zip(names.iter()).all(|(segment, name)| is(segment, name))
+        };
+        MOVED.iter().find(begins).map(|names| (start, names))
+    })?;
+    let kept = segments[..start].iter().chain(&segments[start + names.len()..]);
+    Some(kept.fold(Pointer::ROOT, |pointer, segment| match segment {
+        Segment::Key(key) => pointer.key(key.clone()),
+        Segment::Index(index) => pointer.index(*index),
+    }))
+}
+
+/// The texts of the policies of a run, by the names of the policies.
+#[derive(Clone, Debug, Default)]
+pub struct PolicyTexts {
+    /// `None` for a name that several policies have.
+    texts: HashMap<Text, Option<PolicyText>>,
+}
+
+impl PolicyTexts {
+    /// The texts of policies, in the same order.
+    pub fn new(policies: &[Policy], texts: Vec<PolicyText>) -> Self {
+        let mut named = HashMap::with_capacity(policies.len());
+        for (policy, text) in policies.iter().zip(texts) {
+            match named.entry(policy.full_name()) {
+                Entry::Vacant(entry) => {
+                    entry.insert(Some(text));
+                }
+                Entry::Occupied(mut entry) => {
+                    entry.insert(None);
+                }
+            }
+        }
+        Self { texts: named }
+    }
+
+    /// The place of an expression in a node of a policy, or of the node; `None` if the text is not known.
+    pub fn place(&self, policy: &str, place: &RulePlace) -> Option<Place> {
+        self.texts.get(policy)?.as_ref()?.place(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generated_node_has_the_place_of_the_written_one() {
+        for (generated, written) in [
+            ("/a/spec/template/spec/containers/0", Some("/a/spec/containers/0")),
+            ("/a/spec/jobTemplate/spec/template/metadata", Some("/a/metadata")),
+            ("/a/spec/containers", None),
+        ] {
+            let names = generated.split('/').skip(1);
+            let pointer = before_autogen(&names.fold(Pointer::ROOT, |pointer, name| pointer.key(name)));
+            assert_eq!(pointer.map(|pointer| pointer.to_json_pointer()).as_deref(), written);
+        }
+    }
+}
