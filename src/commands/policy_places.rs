@@ -3,7 +3,7 @@
 use crate::policy::Policy;
 use crate::render::{PolicyPlace, RuleError, shown_message};
 use crate::report::{ObjectReport, RulePlace};
-use crate::source::PolicyTexts;
+use crate::source::{PolicyNode, PolicyTexts};
 use crate::value::Pointer;
 
 /// The policies of a run and their texts.
@@ -24,7 +24,9 @@ impl PolicyPlaces<'_> {
             (None, Some(rule)) => RulePlace::node(rule.key("name")),
             (None, None) => RulePlace::node(Pointer::ROOT.key("metadata").key("name")),
         };
-        let place = self.texts.place(&error.policy, &place)?;
+        let RulePlace { pointer, expression, part } = &place;
+        let node = PolicyNode { pointer, expression: expression.as_deref(), part: part.clone() };
+        let place = self.texts.place(&error.policy, &node)?;
         let excerpt = place.excerpt();
         let is_public = shown_message(report, excerpt) == excerpt;
         let excerpt = if is_public { excerpt.to_owned() } else { String::new() };

@@ -40,7 +40,7 @@ pub use not_evaluated::{Unsupported, UnsupportedCause, not_evaluated};
 pub use old_objects::OldObjects;
 pub use paths::{Exclusions, Location, Walk, expand, relative_to_current_folder};
 pub use policies::{LoadedPolicies, PolicyLoader, PolicyNote, PolicyWarning, Refused};
-pub use policy_texts::{PolicyText, PolicyTexts};
+pub use policy_texts::{PolicyNode, PolicyText, PolicyTexts};
 pub use suites::{find_suites, read_all, read_file};
 pub use text::{items_of, read_text};
 pub use user::load_user;

@@ -5,11 +5,21 @@ use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 use crate::policy::Policy;
-use crate::report::RulePlace;
 use crate::value::{Pointer, Segment, Text};
 use crate::yaml::{Document, DocumentNodes};
 
 use super::Place;
+
+/// A node of a policy.
+#[derive(Debug)]
+pub struct PolicyNode<'a> {
+    /// The node, from the root of the policy.
+    pub pointer: &'a Pointer,
+    /// The expression in it.
+    pub expression: Option<&'a str>,
+    /// The bytes of a part of the expression, where it is the whole text of the node.
+    pub part: Option<Range<usize>>,
+}
 
 /// The text of a policy. It is read again when the place of a node is looked for.
 #[derive(Clone, Debug)]
@@ -24,14 +34,14 @@ impl PolicyText {
         Self { document: document.nodes(), at: at.clone() }
     }
 
-    /// The place of an expression in a node of the policy, or of the node if the expression is not there.
-    fn place(&self, RulePlace { pointer, expression, part }: &RulePlace) -> Option<Place> {
+    fn place(&self, node: &PolicyNode<'_>) -> Option<Place> {
+        let PolicyNode { pointer, expression, part } = node;
         let mut pointers = vec![self.at.join(pointer)];
         pointers.extend(before_autogen(pointer).map(|pointer| self.at.join(&pointer)));
         let (key, value) = self.document.find(&pointers)?;
         // Autogen moves expressions, too.
         const MOVED: [&str; 3] = ["", "spec.jobTemplate.spec.template.", "spec.template."];
-        let range = expression.as_deref().and_then(|expression| match part {
+        let range = expression.and_then(|expression| match part {
             Some(part) => self.document.part(&value, expression, part).or_else(|| {
                 let part = expression.get(part.clone())?;
                 MOVED.iter().find_map(|moved| self.expression(&value, &part.replace(moved, "")))
@@ -97,8 +107,8 @@ impl PolicyTexts {
     }
 
     /// The place of an expression in a node of a policy, or of the node; `None` if the text is not known.
-    pub fn place(&self, policy: &str, place: &RulePlace) -> Option<Place> {
-        self.texts.get(policy)?.as_ref()?.place(place)
+    pub fn place(&self, policy: &str, node: &PolicyNode<'_>) -> Option<Place> {
+        self.texts.get(policy)?.as_ref()?.place(node)
     }
 }
 

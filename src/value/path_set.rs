@@ -167,7 +167,7 @@ impl Node {
 
     /// Whether the length belongs to the set.
     fn is_counted(&self) -> bool {
-        self.elements.as_ref().is_some_and(|elements| elements.is_itself)
+        self.elements.as_ref().is_some_and(|elements| elements.is_itself || elements.is_whole)
     }
 
     fn extend(&mut self, other: &Self) {
@@ -380,6 +380,7 @@ mod tests {
             ("l[]=", "l[].y", false),
             ("l[]=", "l", true),
             ("l[]=", "l.m", true),
+            ("l[]= l[]", "l.m", true),
             ("l[].x", "l.m", false),
             ("l[] m", "l[].y", true),
             ("a= a.b", "a= a.c", true),

@@ -135,15 +135,23 @@ fn run_suite(
     let resources_file = temporary.path().join("resources.yaml");
     fs::write(&resources_file, stream(&resources)).unwrap();
     let mut options: Vec<String> = Vec::new();
-    if let Some(values) = document.get("values") {
-        let mut values = values.clone();
+    let of_file = |file: &str| documents(&folder.join(file)).unwrap().into_iter().next();
+    let variables = document.get("variables").and_then(Value::as_str);
+    if let Some(mut values) = document.get("values").cloned().or_else(|| variables.and_then(of_file)) {
+        // Suites name them in a field; `--values` wants their kind.
         values.insert("apiVersion", "cli.kyverno.io/v1alpha1".into());
         values.insert("kind", "Values".into());
         let file = temporary.path().join("values.yaml");
         fs::write(&file, stream(&[values])).unwrap();
         options.extend(["--values".into(), file.display().to_string()]);
-    } else if let Some(file) = document.get("variables").and_then(Value::as_str) {
-        options.extend(["--values".into(), folder.join(file).display().to_string()]);
+    }
+    for file in list("clusterResources") {
+        options.extend(["--context-from".into(), file.display().to_string()]);
+    }
+    if let Some(file) = document.get("context").and_then(Value::as_str) {
+        for option in ["--context-from", "--images"] {
+            options.extend([option.into(), folder.join(file).display().to_string()]);
+        }
     }
     if let Some(file) = document.get("userinfo").and_then(Value::as_str) {
         options.extend(["--userinfo".into(), folder.join(file).display().to_string()]);

@@ -58,7 +58,7 @@ pub(super) fn find(document: &Value, rules: &[WrittenRule]) -> Vec<Warning> {
 /// The names of the context entries of a rule and of its loops.
 fn context_entries(rule: &Value) -> Vec<Text> {
     let mut names = Vec::new();
-    each_string(rule, &mut Pointer::ROOT.clone(), &mut |at, text| {
+    each_string(rule, &mut Pointer::default(), &mut |at, text| {
         if let [.., Segment::Key(context), Segment::Index(_), Segment::Key(name)] = at.segments()
             && &**context == "context"
             && &**name == "name"

@@ -1,4 +1,4 @@
-//! MutatingPolicies here and in Kyverno's real admission controller. Runs when `KYV_REAL_PROGRAMS` is 1; with the policies
+//! `MutatingPolicies` here and in Kyverno's real admission controller. Runs when `KYV_REAL_PROGRAMS` is 1; with the policies
 //! of the folder that `KYV_CONFORMANCE` names, too.
 //!
 //! The policies of each case act on a namespace of their own. Every object is sent there with `dryRun`, and what this

@@ -1,4 +1,4 @@
-//! Values of JSONPatch operations, as Kyverno's admission controller and the API server convert them
+//! Values of JSON patch operations, as Kyverno's admission controller and the API server convert them
 //! (`tests/cluster/mutating_policies/values.yaml`).
 
 use super::*;
