@@ -149,9 +149,7 @@ fn run_suite(
         options.extend(["--context-from".into(), file.display().to_string()]);
     }
     if let Some(file) = document.get("context").and_then(Value::as_str) {
-        for option in ["--context-from", "--images"] {
-            options.extend([option.into(), folder.join(file).display().to_string()]);
-        }
+        options.extend(["--context-from".into(), folder.join(file).display().to_string()]);
     }
     if let Some(file) = document.get("userinfo").and_then(Value::as_str) {
         options.extend(["--userinfo".into(), folder.join(file).display().to_string()]);
