@@ -12,6 +12,7 @@ mod constructed;
 mod cost;
 mod env;
 mod error;
+mod estimate;
 mod eval;
 mod faults;
 mod functions;
@@ -48,6 +49,7 @@ pub use apply_configuration::{ConfigurationError, ForeignValue, TypeNameMismatch
 pub use constructed::constructed;
 pub use env::{Dialect, Env};
 pub use error::{CompileError, EvalError, Issue};
+pub use estimate::CostEstimate;
 pub use faults::Fault;
 pub use functions::{Signature, signatures};
 pub use host::{Host, HostError, HostLookup};
@@ -104,6 +106,11 @@ impl Program {
     /// The type of its value.
     pub const fn output(&self) -> &Type {
         &self.output
+    }
+
+    /// What its evaluation costs at least and at most, without the variables of the policy that it uses.
+    pub fn cost(&self) -> CostEstimate {
+        estimate::cost(&self.plan)
     }
 
     /// Evaluates it.

@@ -61,7 +61,9 @@ struct Query {
     output: QueryOutput,
 }
 
-/// Check an expression by types, without evaluating it, and print the type of its value.
+/// Check an expression by types, without evaluating it, and print its type and cost.
+///
+/// The cost is counted as the API server does it; it stops an expression at 1,000,000.
 #[derive(Debug, Args)]
 #[command(help_template = super::HELP, before_help = "\
 Examples:
@@ -142,7 +144,8 @@ impl Check {
     fn run(&self, reporter: &mut Reporter) {
         let Some(program) = compiled(&self.expression, self.dialect, reporter) else { return };
         let mut spool = Spool::new();
-        let written = writeln!(spool, "{}", program.output()).and_then(|()| spool.print_all());
+        let written = writeln!(spool, "{}\ncost: {}", program.output(), program.cost());
+        let written = written.and_then(|()| spool.print_all());
         if let Err(error) = written {
             reporter.unwritten(&error);
         }

@@ -62,9 +62,9 @@ fn faults_are_shown_where_they_are() {
 
 #[test]
 fn expressions_are_checked_for_either_side() {
-    prints(&["check", "object.metadata.?labels.?team.hasValue()"], "", "bool\n");
-    prints(&["check", "[1, 2].map(x, string(x))"], "", "list(string)\n");
-    prints(&["check", "sha256('a')"], "", "string\n");
+    prints(&["check", "object.metadata.?labels.?team.hasValue()"], "", "bool\ncost: 3 to 5\n");
+    prints(&["check", "[1, 2].map(x, string(x))"], "", "list(string)\ncost: 29\n");
+    prints(&["check", "sha256('a')"], "", "string\ncost: 1\n");
     let (code, _, said) = run(&["check", "sha256('a')", "--dialect", "kubernetes"], "");
     assert!(code == Some(2) && said.contains("undeclared reference to 'sha256'"), "{said}");
 }

@@ -54,7 +54,11 @@ fn ours(dialect: Dialect, expression: &str) -> (Outcome, String) {
     let cost = (dialect == Dialect::Kubernetes).then(|| meter.cost());
     let output = program.output().to_string();
     match result {
-        Ok(value) => (Outcome::Value(output, canonical(&value), cost), String::new()),
+        Ok(value) => {
+            let (estimate, counted) = (program.cost(), meter.cost());
+            assert!(estimate.contains(counted), "{expression}: {counted} is not {estimate}");
+            (Outcome::Value(output, canonical(&value), cost), String::new())
+        }
         Err(error) => (Outcome::Failed(output, None), error.to_string()),
     }
 }

@@ -7,17 +7,17 @@ use crate::cel::plan::{FoldStep, OptMapStep, Step};
 use crate::cel::value::{Entries, Val};
 
 /// The costs of what cel-go expands a comprehension to, besides those of range, filter and body.
-struct Costs {
+pub(in crate::cel) struct FoldCosts {
     /// Of the condition before each element.
-    before: u64,
+    pub(in crate::cel) before: u64,
     /// Of taking an element into the result.
-    taken: u64,
+    pub(in crate::cel) taken: u64,
     /// Of the result at the end.
-    result: u64,
+    pub(in crate::cel) result: u64,
 }
 
-impl Costs {
-    fn of(fold: &FoldStep) -> Self {
+impl FoldCosts {
+    pub(in crate::cel) fn of(fold: &FoldStep) -> Self {
         let element = if fold.body.as_const().is_some() { 0 } else { LIST_COST };
         let (before, taken, result) = match fold.kind {
             FoldKind::All => (2, 1, 1),
@@ -45,7 +45,7 @@ struct Folded {
 impl<'a> Evaluator<'a> {
     pub(super) fn fold(&mut self, fold: &'a FoldStep) -> Evaluated {
         let range = self.eval(&fold.range)?;
-        let costs = Costs::of(fold);
+        let costs = FoldCosts::of(fold);
         let length = match &range {
             Val::List(list) => list.len(),
             Val::Map(map) => map.len(),
@@ -90,7 +90,7 @@ impl<'a> Evaluator<'a> {
     fn element(
         &mut self,
         fold: &'a FoldStep,
-        costs: &Costs,
+        costs: &FoldCosts,
         kept: Option<Val>,
         folded: &mut Folded,
     ) -> Result<(), EvalError> {

@@ -3,7 +3,7 @@
 mod fold;
 mod path;
 
-pub(super) use fold::variables as element;
+pub(super) use fold::{FoldCosts, variables as element};
 
 use std::sync::Arc;
 
@@ -254,9 +254,9 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-const LIST_COST: u64 = 10;
-const MAP_COST: u64 = 30;
-const MESSAGE_COST: u64 = 40;
+pub(super) const LIST_COST: u64 = 10;
+pub(super) const MAP_COST: u64 = 30;
+pub(super) const MESSAGE_COST: u64 = 40;
 
 /// What an element adds: nothing for an empty optional value; the value itself if it is not optional but should be.
 fn optional_part(value: Val, optional: bool) -> Result<Option<Val>, Val> {
