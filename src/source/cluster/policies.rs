@@ -60,20 +60,16 @@ pub fn load_cluster_policies(
         Selection { namespace, ..Selection::all(resource) }
     };
     let selections = resources.into_iter().map(selection).collect();
-    let mut unread = read(cluster, selections, loader, exceptions);
-    // A user with access to only one namespace gets its exceptions.
-    let excepted = unread.iter_mut().find(|(resource, _)| resource.full_name() == EXCEPTIONS);
-    let mut elsewhere = None;
-    if let (Some((resource, ClusterError::Refused { .. })), Some(namespace)) = (excepted, namespace) {
-        let own_namespace = Some(namespace.to_owned());
-        let own = Selection { namespace: own_namespace, ..Selection::all(resource.clone()) };
-        let is_read = read(cluster, vec![own], loader, exceptions).is_empty();
-        elsewhere = is_read.then(|| format!("{EXCEPTIONS} outside of {namespace}"));
-    }
+    let unread = read(cluster, selections, loader, exceptions);
     let unread_policies = |(resource, why): (ApiResource, ClusterError)| {
         let name = resource.full_name();
-        let what = if name == EXCEPTIONS { elsewhere.clone().unwrap_or(name) } else { name };
-        UnreadPolicies { what, why }
+        // A user with access to only one namespace gets its exceptions.
+        let is_refused = is_of_exceptions(&resource) && matches!(why, ClusterError::Refused { .. });
+        let own = namespace.filter(|_| is_refused).filter(|namespace| {
+            let own = Selection { namespace: Some((*namespace).to_owned()), ..Selection::all(resource) };
+            read(cluster, vec![own], loader, exceptions).is_empty()
+        });
+        UnreadPolicies { what: own.map_or(name.clone(), |own| format!("{name} outside of {own}")), why }
     };
     Ok(unread.into_iter().map(unread_policies).collect())
 }

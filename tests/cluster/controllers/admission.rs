@@ -382,8 +382,13 @@ fn names(denial: &str, error: &str) -> bool {
     error.contains("limit") || error.contains("result-bytes") || denial.contains(error)
 }
 
-/// Whether a denial has our message of a failed rule, after the names that each puts in front.
+/// Whether a denial has our message of a failed rule, after the names that each puts in front, or what we say that
+/// Kyverno says.
 fn repeats(ours: &str, denial: &str) -> bool {
+    let mut originals = ours.lines().filter_map(|line| line.strip_prefix("  Kyverno: "));
+    if originals.any(|original| denial.contains(original.split(" at `").next().unwrap_or(original))) {
+        return true;
+    }
     let errors = ours.lines().filter(|line| line.starts_with("error["));
     let mut tails = errors.flat_map(|line| line.match_indices(": ").map(move |(at, _)| &line[at + 2..]));
     // Only our message has the position in the patch.

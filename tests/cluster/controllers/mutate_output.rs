@@ -67,11 +67,11 @@ struct Invocation {
 }
 
 impl Invocation {
-    /// A call of `mutate` under Kyverno's semantics, as the administrator.
+    /// A call of `mutate` under Kyverno's semantics, as the administrator. Errors also have Kyverno's words.
     fn new(case: &Case, objects: &[Value], namespaces: &[Value]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
         command.current_dir(&case.folder).env_clear().stdin(Stdio::null());
-        command.args(["mutate", "-p", "policy.yaml", "--semantics", "kyverno", "-o", "json"]);
+        command.args(["mutate", "-p", "policy.yaml", "--semantics", "kyverno", "-o", "json", "--verbose"]);
         let mut asked = Self { files: tempfile::tempdir().expect("a temporary folder"), command };
         asked.add_file("-f", "input.yaml", &stream(objects));
         asked.add_file("--context-from", "namespaces.yaml", &stream(namespaces));

@@ -76,7 +76,8 @@ fn manifests_are_evaluated_against_the_cluster() {
     );
     let words = "failed to fetch data for APICall: failed to GET resource with raw url: /api/v1/nodes: nodes is forbidden: \
                  User \"nobody-special\" cannot list resource \"nodes\" in API group \"\" at the cluster scope";
-    let is_grouped = run.stderr.contains("call/r × 2") && run.stderr.matches(words).count() == 1;
+    let is_grouped =
+        run.stderr.contains("  on 2 objects, first: ConfigMap/") && run.stderr.matches(words).count() == 1;
     assert!(is_grouped, "{run:?}");
     let run = kyv(admin, &["diff", "-f", manifests, "--live", "-p", &call]);
     assert_eq!((run.code, run.stdout.matches("nodes: ").count()), (Some(1), 2), "{run:?}");

@@ -115,6 +115,9 @@ fn forbidden_policy_kinds_are_named_and_others_evaluated() {
     };
     grant("maps", "configmaps", None);
     grant("of-cluster", "clusterpolicies.kyverno.io,mutatingpolicies.policies.kyverno.io", None);
+    let native = ["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"]
+        .map(|resource| format!("{resource}.admissionregistration.k8s.io"));
+    grant("of-the-api-server", &native.join(","), None);
     grant("of-namespaces", "namespacedmutatingpolicies.policies.kyverno.io", None);
     let forbidden = |resource: &str, place: &str| {
         format!(
@@ -126,7 +129,7 @@ fn forbidden_policy_kinds_are_named_and_others_evaluated() {
     let run = kyv(nobody, &diff);
     let all = ["ConfigMap/web/a", "ConfigMap/web/b", "ConfigMap/web/c", "ConfigMap/web/d", "ConfigMap/web/e"];
     assert_eq!((run.code, changed_objects(&run.stdout)), (Some(4), all.to_vec()), "{run:?}");
-    let gaps = "policies not read: policies.kyverno.io, policyexceptions.kyverno.io";
+    let gaps = "policies not read: policies.kyverno.io, policyexceptions.kyverno.io, policyexceptions.policies.kyverno.io";
     assert!(run.stdout.ends_with(&format!("\n# incomplete: {gaps}\n")), "{run:?}");
     for (resource, place) in
         [("policies", "in the namespace \"web\""), ("policyexceptions", "at the cluster scope")]
@@ -137,15 +140,21 @@ fn forbidden_policy_kinds_are_named_and_others_evaluated() {
     let report = kyv(nobody, &[&diff[..], &["-o", "json"]].concat());
     let report: Value = serde_json::from_str(&report.stdout).expect("it prints JSON");
     assert_eq!(report["incomplete"], gaps);
-    let names = json!(["policies.kyverno.io", "policyexceptions.kyverno.io"]);
+    let names =
+        json!(["policies.kyverno.io", "policyexceptions.kyverno.io", "policyexceptions.policies.kyverno.io"]);
     assert_eq!(report["summary"]["notReadable"]["policies"], names);
 
     // Policies of the namespace alone are listed there.
-    grant("own", "policies.kyverno.io,policyexceptions.kyverno.io", Some("web"));
+    grant(
+        "own",
+        "policies.kyverno.io,policyexceptions.kyverno.io,policyexceptions.policies.kyverno.io",
+        Some("web"),
+    );
     let run = kyv(nobody, &diff);
     let but_c = ["ConfigMap/web/a", "ConfigMap/web/b", "ConfigMap/web/d", "ConfigMap/web/e"];
     assert_eq!((run.code, changed_objects(&run.stdout)), (Some(4), but_c.to_vec()), "{run:?}");
-    let mark = "\n# incomplete: policies not read: policyexceptions.kyverno.io outside of web\n";
+    let mark = "\n# incomplete: policies not read: policyexceptions.kyverno.io outside of web, \
+                policyexceptions.policies.kyverno.io outside of web\n";
     assert!(run.stdout.ends_with(mark), "{run:?}");
     let lists = |from: usize| -> Vec<String> {
         let lists =
@@ -160,6 +169,7 @@ fn forbidden_policy_kinds_are_named_and_others_evaluated() {
     let but_both = ["ConfigMap/web/a", "ConfigMap/web/b", "ConfigMap/web/e"];
     assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), but_both.to_vec()), "{run:?}");
     let expected = [
+        "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
         "/apis/kyverno.io/v1/clusterpolicies",
         "/apis/kyverno.io/v1/namespaces/web/policies",
         "/apis/policies.kyverno.io/v1/mutatingpolicies",
@@ -176,6 +186,8 @@ fn forbidden_policy_kinds_are_named_and_others_evaluated() {
     let run = kyv(server.kubeconfig(), &[&stranger[..], &["--as", "bob", "--as-group", "devs"]].concat());
     let gaps = "not read: configmaps; policies not read: clusterpolicies.kyverno.io, policies.kyverno.io, \
                 mutatingpolicies.policies.kyverno.io, namespacedmutatingpolicies.policies.kyverno.io, \
-                policyexceptions.kyverno.io";
+                mutatingadmissionpolicies.admissionregistration.k8s.io, \
+                mutatingadmissionpolicybindings.admissionregistration.k8s.io, policyexceptions.kyverno.io, \
+                policyexceptions.policies.kyverno.io";
     assert_eq!((run.code, run.stdout), (Some(4), format!("# incomplete: {gaps}\n")));
 }

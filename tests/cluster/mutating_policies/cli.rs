@@ -20,7 +20,7 @@ use super::objects;
 use super::policies::{self, Case};
 use crate::apply::widgets;
 
-/// Of how many cases one is run, without `KYV_ALL_CHANGES`.
+/// Of how many cases one is run, without `KYV_ALL_PAIRS`.
 const STRIDE: usize = 12;
 
 /// Of how many objects one is in a run.
@@ -50,7 +50,7 @@ fn the_kyverno_cli_does_what_is_predicted() {
     if test_support::skip_without_real_programs("MutatingPolicies in the Kyverno CLI") {
         return;
     }
-    let are_all = std::env::var_os("KYV_ALL_CHANGES").is_some_and(|value| value == "1");
+    let are_all = std::env::var_os("KYV_ALL_PAIRS").is_some_and(|value| value == "1");
     let mut cases = policies::written();
     cases.extend(policies::generated(if are_all { 60 } else { 12 }));
     let wanted = std::env::var("KYV_CASES").unwrap_or_default();

@@ -25,13 +25,13 @@ use crate::render::comparison::Outcome;
 use objects::{PLAIN, Sample, namespace, send};
 use policies::Case;
 
-/// How many generated policies are compared: with `KYV_ALL_CHANGES`, and in every run.
+/// How many generated policies are compared: with `KYV_ALL_PAIRS`, and in every run.
 const GENERATED: [usize; 2] = [120, 15];
 
-/// Of how many cases one is compared, without `KYV_ALL_CHANGES`.
+/// Of how many cases one is compared, without `KYV_ALL_PAIRS`.
 const SAMPLED: usize = 3;
 
-/// Of how many objects one is sent, without `KYV_ALL_CHANGES`.
+/// Of how many objects one is sent, without `KYV_ALL_PAIRS`.
 const STRIDE: usize = 4;
 
 /// Fewer would mean that something was not compared at all.
@@ -48,7 +48,7 @@ fn kyverno_does_what_is_predicted() {
     if test_support::skip_without_real_programs(WHAT) {
         return;
     }
-    let are_all = std::env::var_os("KYV_ALL_CHANGES").is_some_and(|value| value == "1");
+    let are_all = std::env::var_os("KYV_ALL_PAIRS").is_some_and(|value| value == "1");
     let mut cases = policies::written();
     assert!(cases.len() >= MIN_WRITTEN, "only {} written policies", cases.len());
     cases.extend(policies::generated(GENERATED[usize::from(!are_all)]));
