@@ -3,9 +3,9 @@
 use clap::Args;
 
 use crate::diagnostics::Code;
-use crate::policy::{CelPolicy, CelVariant, ClassicPolicy, Edit, Patch, Policy, Rule};
-use crate::render::{ExplanationOptions, Explanations, RuleSource, RuleSources};
-use crate::resources::Resources;
+use crate::policy::{CelPolicy, CelPolicyKind, CelVariant, ClassicPolicy, Edit, Patch, Policy, Rule};
+use crate::render::{ExplanationOptions, Explanations, MisnamedResource, RuleSource, RuleSources};
+use crate::resources::{ApiResource, Resources};
 use crate::value::{Text, Value};
 
 use super::arguments::RunArguments;
@@ -142,6 +142,7 @@ fn sources(session: &Session, selection: &Selection) -> RuleSources {
 
 fn cel_source(policy: &CelPolicy, variant: &CelVariant, selection: &Selection) -> RuleSource {
     let name = policy.meta.full_name();
+    let resources = variant.constraints.resources();
     let is_generated = variant.name != policy.meta.name;
     RuleSource {
         shown: selection.has_rule(&name, &[&variant.name, &policy.meta.name]),
@@ -149,12 +150,11 @@ fn cel_source(policy: &CelPolicy, variant: &CelVariant, selection: &Selection) -
         rule: variant.name.clone(),
         is_policy: !is_generated,
         generated_from: is_generated.then(|| policy.meta.name.clone()),
-        kinds: variant
-            .constraints
-            .resources()
-            .map(|resources| resources.iter().map(|name| kind_of(name)).collect()),
+        kinds: resources.as_ref().map(|names| names.iter().map(|name| kind_of(name)).collect()),
+        resources: resources.unwrap_or_default().into_iter().map(Text::from).collect(),
+        misnamed: misnamed(variant),
         not_evaluated: None,
-        no_autogen: None,
+        no_autogen: Some(no_autogen(policy.kind).to_owned()),
         preconditions: Value::Null,
         targets: Value::Null,
         overlay: Value::Null,
@@ -164,8 +164,28 @@ fn cel_source(policy: &CelPolicy, variant: &CelVariant, selection: &Selection) -
 
 /// The kind of a resource, or its own name if it is not built in.
 fn kind_of(resource: &str) -> Text {
-    let built_in = Resources::built_in().resolve(resource);
+    let built_in = Resources::built_in().iter().find(|built_in| *built_in.plural == *resource);
     built_in.map_or_else(|| resource.into(), |built_in| built_in.kind.kind.clone())
+}
+
+fn misnamed(variant: &CelVariant) -> Vec<MisnamedResource> {
+    let misnamed = variant.constraints.misnamed().into_iter();
+    let resource = |(name, meant): (&Text, &ApiResource)| MisnamedResource {
+        name: name.clone(),
+        plural: meant.plural.clone(),
+        kind: meant.kind.kind.clone(),
+    };
+    misnamed.map(resource).collect()
+}
+
+/// Why nothing is generated for controllers from a policy for Pods.
+const fn no_autogen(kind: CelPolicyKind) -> &'static str {
+    if kind.is_of_kyverno() {
+        "autogen applies only to policies whose only resource rule is for exactly `pods` of `v1`, without names, \
+         exclusions and objectSelector, and only to the controllers that the policy selects"
+    } else {
+        "autogen is not for policies of the API server"
+    }
 }
 
 fn source(policy: &ClassicPolicy, rule: &Rule, selection: &Selection) -> RuleSource {
@@ -183,6 +203,8 @@ fn source(policy: &ClassicPolicy, rule: &Rule, selection: &Selection) -> RuleSou
         is_policy: false,
         generated_from: rule.generated_from.clone(),
         kinds,
+        resources: Vec::new(),
+        misnamed: Vec::new(),
         not_evaluated: rule.not_evaluated().map(|why| why.to_string()),
         no_autogen: policy.no_autogen.clone(),
         preconditions: rule.raw.get("preconditions").cloned().unwrap_or_default(),

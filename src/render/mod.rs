@@ -21,7 +21,7 @@ use crate::value::{Text, Value};
 use crate::yaml;
 
 pub use diff::{DiffStyle, Palette, unified_diff};
-pub use explain::{Explanation, RuleSource, RuleSources};
+pub use explain::{Explanation, MisnamedResource, RuleSource, RuleSources};
 pub use formats::{
     Diff, DocumentView, ExplanationOptions, Explanations, Format, FormatWriter, Json, Layout, Markdown, Name,
     ObjectView, Patch, Prepared, Report, RunTotals, Summary, Yaml,

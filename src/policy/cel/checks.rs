@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use crate::policy::fields::{any_of, filled, given, list, string, texts};
 use crate::policy::labels::is_label_key;
 use crate::policy::{Operation, nearest};
-use crate::resources::{Resources, is_built_into_kubernetes};
+use crate::resources::is_built_into_kubernetes;
 use crate::value::{Pointer, Text, Value};
 
+use super::constraints::{is_plural, meant_resource};
 use super::findings::Findings;
 use super::{CelPolicyKind, autogen};
 
@@ -207,18 +208,13 @@ fn check_known(rule: &Value, at: &Pointer, findings: &mut Findings) {
     if groups.is_empty() || !groups.iter().all(|group| is_built_into_kubernetes(group)) {
         return;
     }
-    let known = || {
-        let resources = Resources::built_in().iter();
-        resources.filter(|resource| groups.contains(&resource.kind.group))
-    };
     for (index, resource) in texts(rule.get("resources")).iter().enumerate() {
         let name = resource.split('/').next().unwrap_or_default();
-        if name.is_empty() || name == "*" || known().any(|known| *known.plural == *name) {
+        if name.is_empty() || name == "*" || is_plural(&groups, name) {
             continue;
         }
-        let kind = known().find(|known| known.is_named(name)).map(|known| &*known.plural);
-        let meant = kind.or_else(|| nearest(name, known().map(|known| &*known.plural)));
-        let meant = meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
+        let meant = meant_resource(&groups, name);
+        let meant = meant.map_or_else(String::new, |meant| format!(", did you mean `{}`?", meant.plural));
         let groups = any_of(&groups);
         let text = format!("there is no resource `{name}` in API group {groups}{meant}");
         findings.never_matches(at.key("resources").index(index), text);

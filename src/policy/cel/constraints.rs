@@ -2,8 +2,8 @@
 
 use crate::policy::fields::{any_of, given, list, string, texts};
 use crate::policy::labels::{LabelSelector, Labels};
-use crate::policy::{Candidate, IndexKey, Operation};
-use crate::resources::{Resources, is_built_into_kubernetes, plural};
+use crate::policy::{Candidate, IndexKey, Operation, nearest};
+use crate::resources::{ApiResource, Resources, is_built_into_kubernetes, plural};
 use crate::value::{GroupVersionKind, Text, Value};
 
 use super::CelPolicyKind;
@@ -197,6 +197,13 @@ impl MatchConstraints {
         reasons
     }
 
+    /// The names of resources that do not exist, each with the built-in resource that is meant.
+    pub fn misnamed(&self) -> Vec<(&Text, &'static ApiResource)> {
+        let names = self.rules.iter().flat_map(|rule| rule.resources.iter().map(|name| (&rule.groups, name)));
+        let unknown = names.filter(|(groups, name)| !name.contains(['/', '*']) && !is_plural(groups, name));
+        unknown.filter_map(|(groups, name)| Some((name, meant_resource(groups, name)?))).collect()
+    }
+
     /// Index keys of which one holds for every request that is selected; `None` if there are none.
     pub(super) fn index_keys(&self) -> Option<Vec<IndexKey<'_>>> {
         let keys = self.name_keys.as_ref()?;
@@ -260,6 +267,26 @@ impl MatchConstraints {
                 (None, None) => false,
             }
     }
+}
+
+/// The built-in resources of API groups; `*` is any group.
+fn built_in(groups: &[Text]) -> impl Iterator<Item = &'static ApiResource> {
+    Resources::built_in().iter().filter(|resource| has(groups, &resource.kind.group))
+}
+
+/// Whether a name is the plural of a built-in resource of some groups.
+pub(super) fn is_plural(groups: &[Text], name: &str) -> bool {
+    built_in(groups).any(|resource| *resource.plural == *name)
+}
+
+/// The built-in resource that a name means that is no plural: a kind, a short name, a misspelt plural.
+pub(super) fn meant_resource(groups: &[Text], name: &str) -> Option<&'static ApiResource> {
+    let is_short = |resource: &&ApiResource| resource.short_names.iter().any(|short| **short == *name);
+    let named = built_in(groups).find(|resource| resource.is_named(name) || is_short(resource));
+    named.or_else(|| {
+        let plural = nearest(name, built_in(groups).map(|resource| &*resource.plural))?;
+        built_in(groups).find(|resource| *resource.plural == *plural)
+    })
 }
 
 /// Whether a list has a value, or `*`.

@@ -15,6 +15,17 @@ use super::Origin;
 use redactor::Redactor;
 use rule::RuleExplainer;
 
+/// A name in a rule that is no resource, such as `Pod`.
+#[derive(Clone, Debug)]
+pub struct MisnamedResource {
+    /// The name as written.
+    pub name: Text,
+    /// The resource that is meant.
+    pub plural: Text,
+    /// Its kind.
+    pub kind: Text,
+}
+
 /// The parts of a rule that explanations show.
 #[derive(Clone, Debug)]
 pub struct RuleSource {
@@ -28,6 +39,10 @@ pub struct RuleSource {
     pub generated_from: Option<Text>,
     /// The kinds that it can match; `None` for any.
     pub kinds: Option<Vec<Text>>,
+    /// The resources that a CEL policy names; none for a classic one.
+    pub resources: Vec<Text>,
+    /// Names of resources that do not exist, where others were meant.
+    pub misnamed: Vec<MisnamedResource>,
     /// Why it is not evaluated, if it is not.
     pub not_evaluated: Option<String>,
     /// Why autogen generates no rules from its policy, if it does not.
@@ -314,7 +329,10 @@ impl<'a> Explanation<'a> {
             }
             let for_others =
                 source.kinds.as_ref().is_some_and(|kinds| !kinds.iter().any(|known| Some(known) == kind));
-            if !for_others {
+            let misnamed = source.misnamed.iter().find(|misnamed| Some(&misnamed.kind) == kind);
+            if let Some(misnamed) = misnamed {
+                rules.push(not_named(source, misnamed));
+            } else if !for_others {
                 rules.push(unreported(source));
             } else if source.generated_from.is_none() {
                 others.push(source);
@@ -343,10 +361,29 @@ impl<'a> Explanation<'a> {
 /// A rule for the kind of the object without a report.
 fn unreported(source: &RuleSource) -> ExplainedRule<'_> {
     let mut explained = ExplainedRule::new(&source.policy, &source.rule, Some(source));
+    if !source.resources.is_empty() {
+        let names: Vec<String> = source.resources.iter().map(|name| format!("`{name}`")).collect();
+        explained.verdict = Verdict::NotMatched;
+        "the policy is not for the object".clone_into(&mut explained.why);
+        explained.reasons.push(format!("its resource is not {}", names.join(" or ")));
+        return explained;
+    }
     explained.why = source.not_evaluated.as_ref().map_or_else(
         || "an earlier rule of the policy failed, and the policy ended there".to_owned(),
         |why| format!("{why}: not evaluated by this version"),
     );
+    explained
+}
+
+/// A rule that misses the object because it names its resource wrongly.
+fn not_named<'a>(source: &'a RuleSource, misnamed: &MisnamedResource) -> ExplainedRule<'a> {
+    let MisnamedResource { name, plural, .. } = misnamed;
+    let mut explained = ExplainedRule::new(&source.policy, &source.rule, Some(source));
+    explained.verdict = Verdict::NotMatched;
+    "the policy is not for the object".clone_into(&mut explained.why);
+    explained.reasons.push(format!(
+        "resource is `{plural}`, expected `{name}`: there is no such resource, did you mean `{plural}`?"
+    ));
     explained
 }
 
