@@ -93,6 +93,7 @@ pub(super) fn run(arguments: Arguments) -> Exit {
             sources,
             semantics: options.dialect.semantics,
             all,
+            verbose: options.verbose,
             palette: color.palette(),
             shows_impact: selection.rules.is_empty(),
             no_change_reasons: unfit_lists,

@@ -31,8 +31,8 @@ pub use suite::{
 };
 pub use totals::{Counts, Flag, FlagCounts, Flagged, RunningKyverno, Totals, TotalsKey, TotalsRow};
 pub use trace::{
-    ConditionTrace, ElementOutcome, ExceptionTrace, ExpressionTrace, Iteration, Trace, VariableError,
-    VariableTrace,
+    ConditionTrace, ElementOutcome, ExceptionTrace, ExpressionTrace, Iteration, TestTrace, Trace,
+    VariableError, VariableTrace,
 };
 pub use view::{ViewDifference, ViewReport};
 

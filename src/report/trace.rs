@@ -69,6 +69,21 @@ pub struct ExpressionTrace {
     pub value: Result<Value, VariableError>,
     /// The parts of a false condition that decided, with their values.
     pub because: Vec<(Text, Result<Value, VariableError>)>,
+    /// The `test` of its JSON patch that failed.
+    pub failed_test: Option<TestTrace>,
+}
+
+/// A `test` of a JSON patch that failed.
+#[derive(Clone, Debug)]
+pub struct TestTrace {
+    /// Its path as written.
+    pub path: Text,
+    /// The place in the object.
+    pub at: Pointer,
+    /// The value that was expected; `None` if the operation has none.
+    pub expected: Option<Value>,
+    /// The value that was found; `None` if there is none.
+    pub found: Option<Value>,
 }
 
 /// A variable that was resolved.

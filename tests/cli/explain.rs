@@ -125,3 +125,23 @@ fn strict_exit_code_is_that_of_other_commands() {
     let (code, _, said) = case("a-difference-that-was-reached", &["--strict"]);
     assert!(code == Some(3) && said.contains("KYV-D02"), "{said}");
 }
+
+#[test]
+fn explain_marks_values_that_are_cut() {
+    let (code, text, _) = case("long-values-are-shown-with-verbose", &[]);
+    assert_eq!(code, Some(0));
+    assert!(text.contains("(114 characters)") && !text.contains("END"), "{text}");
+}
+
+#[test]
+fn explain_names_failed_tests_as_json() {
+    let (code, text, _) = case("a-test-of-a-json-patch-that-fails", &["-o", "json"]);
+    assert_eq!(code, Some(0));
+    for failed in [
+        r#""failedTest":{"path":"/data/mode","wanted":"b3Blbg==","found":"closed"}"#,
+        r#""failedTest":{"path":"/data/none","wanted":null}"#,
+        r#""failedTest":{"path":"/data/mode","wanted":"***","found":"***"}"#,
+    ] {
+        assert!(text.contains(failed), "{failed} in {text}");
+    }
+}

@@ -229,7 +229,7 @@ fn shown(report: &ObjectReport) -> Vec<(&'static str, String)> {
         ("diff", unified_diff(report, &origin, &DiffStyle::default())),
         ("json", object_json(report, &origin).to_json()),
         ("lines", error_lines(report, &origin, |_| None)),
-        ("explain", explanation.text(Semantics::Documented, true, Palette::Plain)),
+        ("explain", explanation.text(Semantics::Documented, true, true, Palette::Plain)),
         ("explain json", explanation.json().to_json()),
     ];
     let place = |change: &Change| report.shown_place(&change.pointer).to_string();

@@ -2,7 +2,7 @@
 
 use crate::cel::{Val, apply_configuration};
 use crate::engine::evaluation::Evaluation;
-use crate::patch::{self, ApplyError, Atomics, apply_computed};
+use crate::patch::{self, ApplyError, Atomics, Computed, apply_computed};
 use crate::policy::{CelMutation, CelPatch, CelPolicy};
 use crate::report::RuleError;
 use crate::value::{GroupVersionKind, Value};
@@ -35,7 +35,7 @@ pub(super) fn apply(
     let value = scope.evaluate(program);
     tracer.expression(&place, None, program, &value);
     let patched = value.map_err(MutationError::from).and_then(|value| match mutation.patch {
-        CelPatch::JsonPatch(_) => json_patch(evaluation, policy, &object, &value),
+        CelPatch::JsonPatch(_) => json_patch(evaluation, policy, &object, &value, tracer),
         _ => configuration(evaluation, policy, &object, &value),
     });
     patched.map_err(|error| scope.failed_mutation(&place, program, &error))
@@ -47,8 +47,15 @@ fn json_patch(
     policy: &CelPolicy,
     object: &Value,
     patch: &Val,
+    tracer: &mut Tracer,
 ) -> Result<Value, MutationError> {
-    let patched = apply_computed(object, &operations(patch)?)?.unwrap_or_else(|| object.clone());
+    let patched = match apply_computed(object, &operations(patch)?)? {
+        Computed::Patched(patched) => patched,
+        Computed::TestFailed(failed) => {
+            tracer.failed_test(failed);
+            return Ok(object.clone());
+        }
+    };
     let kind = GroupVersionKind::of(&patched).ok_or(MutationError::NoKind)?;
     let is_same =
         GroupVersionKind::of(object).is_none_or(|old| old.kind == kind.kind && old.group == kind.group);

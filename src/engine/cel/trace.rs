@@ -1,8 +1,9 @@
 //! What explanations show of a policy.
 
 use crate::cel::{EvalError, Program, Val, reasons, to_json};
+use crate::patch::FailedTest;
 use crate::policy::Expression;
-use crate::report::{ExpressionTrace, Trace, VariableError};
+use crate::report::{ExpressionTrace, TestTrace, Trace, VariableError};
 use crate::value::{Pointer, Text, Value};
 
 use super::invocations::Invocation;
@@ -73,7 +74,16 @@ impl Tracer {
             expression: program.source().into(),
             value: shown(value),
             because: Vec::new(),
+            failed_test: None,
         });
+    }
+
+    /// Adds to the last expression which test of its JSON patch failed.
+    pub(super) fn failed_test(&mut self, failed: FailedTest) {
+        let FailedTest { path, at, expected, found } = failed;
+        if let Some(added) = self.trace.as_mut().and_then(|trace| trace.expressions.last_mut()) {
+            added.failed_test = Some(TestTrace { path, at, expected, found });
+        }
     }
 
     /// Adds the policy's variables that were evaluated, with values that were not added before.

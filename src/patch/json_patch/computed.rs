@@ -3,7 +3,7 @@
 
 use crate::patch::limits::{MAX_COPIED_BYTES, MAX_OPERATIONS, MAX_PATH_TOKENS};
 use crate::patch::{IndexError, Limit, MissingPart, PatchError};
-use crate::value::{Text, Value};
+use crate::value::{Pointer, Text, Value};
 
 use super::edit::approximate_size;
 use super::edit::locate::{
@@ -25,23 +25,44 @@ pub struct ComputedOperation {
     pub value: Option<Value>,
 }
 
-/// Applies operations to a copy of an object; only changed paths are copied. `None` if a `test` failed: then none of
-/// them counts, which is no error.
+/// What becomes of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Computed {
+    /// The object after all operations.
+    Patched(Value),
+    /// A `test` failed: then none of the operations counts, which is no error.
+    TestFailed(FailedTest),
+}
+
+/// A `test` that failed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FailedTest {
+    /// Its path as written.
+    pub path: Text,
+    /// The keys and indexes of the path, all as keys.
+    pub at: Pointer,
+    /// The value that was expected; `None` if the operation has none.
+    pub expected: Option<Value>,
+    /// The value that was found; `None` if there is none.
+    pub found: Option<Value>,
+}
+
+/// Applies operations to a copy of an object; only changed paths are copied.
 ///
 /// # Errors
 ///
 /// The first operation that cannot be applied.
-pub fn apply_computed(base: &Value, operations: &[ComputedOperation]) -> Result<Option<Value>, PatchError> {
+pub fn apply_computed(base: &Value, operations: &[ComputedOperation]) -> Result<Computed, PatchError> {
     if operations.len() > MAX_OPERATIONS {
         return Err(Limit::Operations.into());
     }
     let mut editor = Editor { document: base.clone(), copied: 0 };
     for operation in operations {
-        if !editor.apply(operation)? {
-            return Ok(None);
+        if let Some(failed) = editor.apply(operation)? {
+            return Ok(Computed::TestFailed(failed));
         }
     }
-    Ok(Some(editor.document))
+    Ok(Computed::Patched(editor.document))
 }
 
 struct Editor {
@@ -51,8 +72,8 @@ struct Editor {
 }
 
 impl Editor {
-    /// Applies one operation; `false` if a test failed.
-    fn apply(&mut self, operation: &ComputedOperation) -> Result<bool, PatchError> {
+    /// Applies one operation, or returns the test that failed.
+    fn apply(&mut self, operation: &ComputedOperation) -> Result<Option<FailedTest>, PatchError> {
         let kind = OperationKind::named(&operation.op)
             .ok_or_else(|| PatchError::UnknownOperation { found: operation.op.to_string() })?;
         let path = &split(&operation.path)?;
@@ -74,7 +95,7 @@ impl Editor {
                 self.add(kind, path, value, MissingPart::Destination)?;
             }
         }
-        Ok(true)
+        Ok(None)
     }
 
     fn add(
@@ -137,19 +158,26 @@ impl Editor {
         Ok(())
     }
 
-    /// Whether a value is as expected. Nothing equals a missing one.
-    fn test(&self, path: &Path, expected: Option<&Value>) -> Result<bool, PatchError> {
+    /// Tests whether a value is as expected. Nothing equals a missing one.
+    fn test(&self, path: &Path, expected: Option<&Value>) -> Result<Option<FailedTest>, PatchError> {
         let found = match path.tokens.is_empty() {
             true => Some(&self.document),
             false => self.found(OperationKind::Test, path, MissingPart::Path)?,
         };
-        Ok(match (found, expected) {
+        let is_equal = match (found, expected) {
             (None | Some(Value::Null), _) | (_, None) => false,
             // The library reads null as an empty map or list.
             (Some(Value::Object(members)), Some(Value::Null)) => members.is_empty(),
             (Some(Value::Array(items)), Some(Value::Null)) => items.is_empty(),
             (Some(found), Some(expected)) => found == expected,
-        })
+        };
+        let failed = || FailedTest {
+            path: path.text.clone(),
+            at: path.tokens.iter().fold(Pointer::ROOT, |at, token| at.key(token.name.clone())),
+            expected: expected.cloned(),
+            found: found.cloned(),
+        };
+        Ok((!is_equal).then(failed))
     }
 
     /// The value at a path; `None` for a missing member of a map.
@@ -192,7 +220,7 @@ mod tests {
         r#"{"kind":"ConfigMap","metadata":{"labels":{"app":"x","e":{}},"f":["a","b"]},"n":2,"z":null}"#;
 
     /// Applies operations, each as `OP PATH [VALUE]` or `OP PATH < FROM`, one for each line.
-    fn applied(text: &str) -> Result<Option<Value>, String> {
+    fn applied(text: &str) -> Result<Computed, String> {
         let operation = |line: &str| {
             let mut words = line.splitn(3, ' ');
             let mut word = || words.next().unwrap_or_default().to_owned();
@@ -227,7 +255,7 @@ mod tests {
             ("replace '' {\"kind\":\"B\"}", "kind", "\"B\""),
             ("add metadata/m 1", "m", "1"),
         ] {
-            let patched = applied(text).unwrap().unwrap();
+            let Ok(Computed::Patched(patched)) = applied(text) else { panic!("{text}") };
             let found = patched.path(&at.split('.').collect::<Vec<_>>());
             assert_eq!(found.map(Value::to_json).as_deref(), Some(expected), "{text}");
         }
@@ -236,7 +264,24 @@ mod tests {
     #[test]
     fn a_failed_test_drops_the_whole_patch() {
         for test in ["/metadata/labels/app \"y\"", "/nope null", "/z null", "/n", "/n \"2\"", "'' {}"] {
-            assert_eq!(applied(&format!("add /m 1 ; test {test} ; add /k 1")).unwrap(), None, "{test}");
+            let result = applied(&format!("add /m 1 ; test {test} ; add /k 1"));
+            assert!(matches!(result, Ok(Computed::TestFailed(_))), "{test}");
+        }
+    }
+
+    #[test]
+    fn a_failed_test_has_its_path_and_both_values() {
+        for (test, expected, found) in [
+            ("/metadata/labels/app \"y\"", Some("\"y\""), Some("\"x\"")),
+            ("/metadata/labels/none 1", Some("1"), None),
+            ("/z null", Some("null"), Some("null")),
+            ("/n", None, Some("2")),
+        ] {
+            let Ok(Computed::TestFailed(failed)) = applied(&format!("test {test}")) else { panic!("{test}") };
+            let json = |value: Option<Value>| value.map(|value| value.to_json());
+            assert_eq!((json(failed.expected).as_deref(), json(failed.found).as_deref()), (expected, found));
+            assert_eq!(Some(&*failed.path), test.split(' ').next());
+            assert_eq!(failed.at.to_json_pointer(), *failed.path);
         }
     }
 

@@ -5,7 +5,7 @@ use crate::render::patch::{identity, json_patch};
 use crate::report::Outcome;
 use crate::value::{Change, ChangeKind, Text, Value};
 
-use super::{Anchor, Condition, Element, ExplainedRule, Explanation, Expression, Variable};
+use super::{Anchor, Condition, Element, ExplainedRule, Explanation, Expression, FailedTest, Variable};
 
 impl Explanation<'_> {
     /// The explanation as JSON: the same as the text, and no value is cut.
@@ -148,6 +148,15 @@ fn expression_json(expression: &Expression) -> Value {
     }
     if !expression.because.is_empty() {
         row.insert("because", variables_json(&expression.because));
+    }
+    if let Some(FailedTest { path, expected, found }) = &expression.failed_test {
+        let mut failed = Value::from_iter([("path", path.as_str().into())]);
+        for (name, value) in [("wanted", expected), ("found", found)] {
+            if let Some(value) = value {
+                failed.insert(name, value.clone());
+            }
+        }
+        row.insert("failedTest", failed);
     }
     row
 }

@@ -232,6 +232,16 @@ struct Expression {
     decisive: bool,
     /// The parts that made a condition false.
     because: Vec<Variable>,
+    /// The `test` of a JSON patch that failed.
+    failed_test: Option<FailedTest>,
+}
+
+/// A `test` of a JSON patch that failed, masked.
+#[derive(Debug)]
+struct FailedTest {
+    path: String,
+    expected: Option<Value>,
+    found: Option<Value>,
 }
 
 /// An element of a loop.

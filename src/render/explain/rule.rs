@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use crate::render::mask::mask_of;
 use crate::report::{
     ConditionTrace, ElementOutcome, ExpressionTrace, Iteration, ObjectReport, Outcome, RuleReport,
-    SkipReason, Trace, VariableError,
+    SkipReason, TestTrace, Trace, VariableError,
 };
 use crate::value::{Pointer, Segment, Text, Value, changes};
 
 use super::redactor::Redactor;
 use super::{
-    Anchor, Condition, Element, ExplainedRule, Expression, NoChangeReasons, RuleSource, Variable, Verdict,
+    Anchor, Condition, Element, ExplainedRule, Expression, FailedTest, NoChangeReasons, RuleSource, Variable,
+    Verdict,
 };
 
 /// The most targets that are named.
@@ -54,7 +55,10 @@ impl<'a> RuleExplainer<'a, '_> {
             Outcome::NoChange => {
                 explained.verdict = Verdict::NoChange;
                 explained.reasons = self.no_change_reasons(no_change_reasons, false);
-                explained.why = if explained.reasons.is_empty() {
+                explained.why = if explained.expressions.iter().any(|seen| seen.failed_test.is_some()) {
+                    "it matched, but a `test` of its JSON patch failed, and the patch changes nothing then"
+                        .into()
+                } else if explained.reasons.is_empty() {
                     "it matched, but the object already has what the rule sets".into()
                 } else {
                     "it matched, but no list element meets the rule's conditions".into()
@@ -234,6 +238,16 @@ impl<'a> RuleExplainer<'a, '_> {
             value: self.value(&seen.value),
             decisive,
             because: because.collect(),
+            failed_test: seen.failed_test.as_ref().map(|failed| self.failed_test(failed)),
+        }
+    }
+
+    fn failed_test(&self, failed: &TestTrace) -> FailedTest {
+        let masked = |value: &Option<Value>| value.as_ref().map(|value| self.redactor.at(&failed.at, value));
+        FailedTest {
+            path: self.redactor.text(&failed.path),
+            expected: masked(&failed.expected),
+            found: masked(&failed.found),
         }
     }
 

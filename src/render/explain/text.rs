@@ -9,7 +9,8 @@ use crate::semantics::Semantics;
 use crate::value::{Change, ChangeKind, Text, Value};
 
 use super::{
-    Anchor, Condition, Element, ExplainedRule, Explanation, Expression, RuleSource, Variable, Verdict,
+    Anchor, Condition, Element, ExplainedRule, Explanation, Expression, FailedTest, RuleSource, Variable,
+    Verdict,
 };
 use crate::report::{Impact, Outcome};
 
@@ -25,9 +26,11 @@ const WIDTH: usize = 80;
 const COLUMN: usize = "  NOT EVALUATED  ".len();
 
 impl Explanation<'_> {
-    /// The explanation as text. With `all`, the rules for other kinds are listed one by one.
-    pub fn text(&self, semantics: Semantics, all: bool, palette: Palette) -> String {
-        let mut screen = Screen { palette, out: String::new(), depth: 0 };
+    /// The explanation as text. With `all`, the rules for other kinds are listed one by one; long values are cut unless
+    /// it is verbose.
+    pub fn text(&self, semantics: Semantics, all: bool, verbose: bool, palette: Palette) -> String {
+        let cut = if verbose { Cut::Nothing } else { Cut::Long };
+        let mut screen = Screen { palette, out: String::new(), depth: 0, cut };
         let name = self.report.object.as_ref().map_or_else(String::new, ToString::to_string);
         screen.line(Some("1"), &format!("{name}  {}", self.origin));
         screen.line(None, &format!("  {}", self.totals()));
@@ -142,7 +145,7 @@ impl Explanation<'_> {
             screen.anchor(anchor);
         }
         for change in &rule.changes {
-            screen.fact("change", &self.change(change));
+            screen.fact("change", &self.change(change, screen.cut));
         }
         elements(rule, screen);
         screen.other_conditions(&rule.conditions);
@@ -150,8 +153,8 @@ impl Explanation<'_> {
         screen.variables(&rule.variables, &rule.conditions);
     }
 
-    fn change(&self, change: &Change) -> String {
-        let shown = |value: &Value| shown(&self.redactor.at(&change.pointer, value));
+    fn change(&self, change: &Change, cut: Cut) -> String {
+        let shown = |value: &Value| cut.value(&self.redactor.at(&change.pointer, value));
         let path =
             if change.pointer.is_root() { "the object".to_owned() } else { change.pointer.to_string() };
         match &change.kind {
@@ -221,6 +224,29 @@ struct Screen {
     out: String,
     /// The number of loops around the facts.
     depth: usize,
+    cut: Cut,
+}
+
+/// Which values and expressions are cut.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    Nothing,
+    Long,
+}
+
+impl Cut {
+    fn value(self, value: &Value) -> String {
+        self.text(&value.to_json())
+    }
+
+    fn text(self, text: &str) -> String {
+        match (self, text.char_indices().nth(VALUE_LENGTH)) {
+            (Self::Long, Some((end, _))) => {
+                format!("{}… ({} characters)", &text[..end], text.chars().count())
+            }
+            _ => text.to_owned(),
+        }
+    }
 }
 
 impl Screen {
@@ -273,12 +299,13 @@ impl Screen {
 
     fn condition(&mut self, label: &str, condition: &Condition) {
         let Condition { path, key, operator, value, written, .. } = condition;
+        let cut = self.cut;
         let side = |value: &Value, written: &Option<Value>| match written {
             Some(written) => {
                 let written = written.as_str().map_or_else(|| written.to_json(), one_line);
-                format!("{} ({})", cut(&written), shown(value))
+                format!("{} ({})", cut.text(&written), cut.value(value))
             }
-            None => shown(value),
+            None => cut.value(value),
         };
         let (key, value) = (side(key, &written[0]), side(value, &written[1]));
         self.fact(label, &format!("{path}: {key} {operator} {value}"));
@@ -287,19 +314,30 @@ impl Screen {
     /// Conditions and mutations of a CEL policy with their values.
     fn expressions<'e>(&mut self, expressions: impl Iterator<Item = &'e Expression>) {
         for expression in expressions {
-            let Expression { invocation, path, name, expression, value, because, .. } = expression;
+            let Expression { invocation, path, name, expression, value, because, failed_test, .. } =
+                expression;
+            let cut = self.cut;
+            let shown = |value: &Value| cut.value(value);
             let value = value.as_ref().map_or_else(|error| format!("error: {error}"), shown);
+            if let Some(FailedTest { path, expected, found }) = failed_test {
+                let expected =
+                    expected.as_ref().map_or_else(|| "a value, but the operation has none".into(), shown);
+                let found = found
+                    .as_ref()
+                    .map_or_else(|| "is missing".into(), |found| format!("is {}", shown(found)));
+                self.fact("test", &format!("`{path}` {found}, expected {expected}"));
+            }
             let invocation = invocation.as_ref().map(|of| format!("{of}: ")).unwrap_or_default();
             match name {
                 Some(name) => {
-                    let text = format!("{invocation}{name} = {value}: {}", cut(&one_line(expression)));
+                    let text = format!("{invocation}{name} = {value}: {}", cut.text(&one_line(expression)));
                     self.fact("condition", &text);
                 }
                 None => self.fact("yields", &format!("{invocation}{value} ({path})")),
             }
             for part in because {
                 let value = part.value.as_ref().map_or_else(|error| format!("error: {error}"), shown);
-                self.fact("because", &format!("{} = {value}", cut(&one_line(&part.expression))));
+                self.fact("because", &format!("{} = {value}", cut.text(&one_line(&part.expression))));
             }
         }
     }
@@ -312,7 +350,7 @@ impl Screen {
         };
         for variable in variables.iter().filter(|variable| !is_shown(&variable.expression)) {
             let value = match &variable.value {
-                Ok(value) => shown(value),
+                Ok(value) => self.cut.value(value),
                 Err(error) => format!("no value: {error}"),
             };
             self.fact("variable", &format!("{} = {value}", one_line(&variable.expression)));
@@ -321,11 +359,12 @@ impl Screen {
 
     fn anchor(&mut self, anchor: &Anchor) {
         let Anchor { overlay, object, reason, expected, found } = anchor;
-        let expected = expected.as_ref().map_or_else(String::new, |value| format!(": {}", shown(value)));
+        let expected =
+            expected.as_ref().map_or_else(String::new, |value| format!(": {}", self.cut.value(value)));
         self.fact("overlay", &format!("{overlay}{expected}"));
         let path = if object.is_empty() { "the object" } else { object };
         let found = match found {
-            Some(found) => format!(": {}", shown(found)),
+            Some(found) => format!(": {}", self.cut.value(found)),
             // Policies see the status of a live object, but reports do not contain it.
             None if object.starts_with("status") => String::new(),
             None => ": nothing there".to_owned(),
@@ -369,17 +408,6 @@ fn event(rule: &ExplainedRule<'_>, semantics: Semantics) -> String {
     match semantics {
         Semantics::Documented => format!("policy {} applied", rule.title()),
         Semantics::Kyverno => "resource mutated".to_owned(),
-    }
-}
-
-fn shown(value: &Value) -> String {
-    cut(&value.to_json())
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(VALUE_LENGTH) {
-        Some((end, _)) => format!("{}… ({} characters)", &text[..end], text.chars().count()),
-        None => text.to_owned(),
     }
 }
 

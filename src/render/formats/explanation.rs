@@ -20,6 +20,8 @@ pub struct ExplanationOptions {
     pub semantics: Semantics,
     /// Whether rules for objects of other kinds are listed one by one.
     pub all: bool,
+    /// Whether long values are shown as a whole.
+    pub verbose: bool,
     /// The colours of the text.
     pub palette: Palette,
     /// Whether the impact of a change is shown. It is that of all rules, not of some.
@@ -56,7 +58,7 @@ impl Format for Explanations {
     fn prepare(&self, view: &DocumentView<'_>) -> Prepared {
         match self {
             Self::Text(options) => options.explain(view, |explanation| {
-                explanation.text(options.semantics, options.all, options.palette)
+                explanation.text(options.semantics, options.all, options.verbose, options.palette)
             }),
             Self::Json(options) => options.explain(view, |explanation| explanation.json().to_json()),
         }
