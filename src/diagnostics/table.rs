@@ -152,6 +152,7 @@ codes! {
     IgnoredFailure = 393 "a CEL policy failed and has `failurePolicy: Ignore`",
     ApplyConfiguration = 394 "an apply configuration cannot be merged",
     NotDecoded = 395 "a patched object is not one that the API server can decode",
+    NotStored = 396 "a change of a CEL policy that a cluster drops or refuses",
     ConvertedFirst = 399 "a cluster converts the object before a CEL policy sees it",
 
     NoUser = 401 "the user of the requests is not known",

@@ -141,8 +141,8 @@ pub fn rule_errors(report: &ObjectReport) -> Vec<RuleError> {
     errors
 }
 
-/// What a run warns of about the rules on an object: failures that the failure policy ignores, and policies for another
-/// version of the object.
+/// What a run warns of about the rules on an object: failures that the failure policy ignores, changes that a cluster
+/// does not store, and policies for another version of the object.
 pub fn rule_warnings(report: &ObjectReport) -> Vec<RuleError> {
     let mut warnings = Vec::new();
     for (policy, rule) in report.rules() {
@@ -162,6 +162,9 @@ pub fn rule_warnings(report: &ObjectReport) -> Vec<RuleError> {
         for error in &rule.ignored {
             let message = format!("{error}; ignored because of `failurePolicy: Ignore`");
             warn(Code::IgnoredFailure, message, error.place.as_deref().cloned());
+        }
+        for warning in &rule.warnings {
+            warn(warning.code, warning.to_string(), warning.place.as_deref().cloned());
         }
         if let Outcome::Skipped(reason @ SkipReason::OtherVersion(_)) = &rule.outcome {
             let place = RulePlace::node(Pointer::ROOT.key("spec").key("matchConstraints"));

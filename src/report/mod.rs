@@ -202,6 +202,8 @@ pub struct RuleReport {
     pub trigger: Option<ObjectRef>,
     /// Errors of mutations that the failure policy of a CEL policy ignores.
     pub ignored: Vec<RuleError>,
+    /// Changes of a CEL policy that a cluster drops or refuses afterwards.
+    pub warnings: Vec<RuleError>,
     /// How the outcome came about, if requested.
     pub trace: Option<Box<Trace>>,
     /// Those divergences of the policy that this rule reached.
@@ -217,6 +219,7 @@ impl RuleReport {
             outcome,
             trigger: None,
             ignored: Vec::new(),
+            warnings: Vec::new(),
             trace: None,
             divergences: DivergenceSet::NONE,
         }

@@ -59,7 +59,7 @@ pub(super) enum MutationError {
     #[error("the API server refuses {}", listed(.0))]
     UnknownFields(Vec<Fault>),
     /// The object has no kind any more.
-    #[error("the patched object has no `kind`")]
+    #[error("the patched object has no `apiVersion` or no `kind`, which a cluster refuses")]
     NoKind,
     /// The object has another kind.
     #[error("the patched object has another kind, {0}, which a cluster refuses")]

@@ -10,6 +10,7 @@ mod invocations;
 mod json_patch;
 mod mutate_existing;
 mod mutation;
+mod not_stored;
 #[cfg(test)]
 mod order_tests;
 mod request;
@@ -31,6 +32,7 @@ use super::evaluation::{Evaluation, PolicyRun};
 
 use conditions::{Exempt, exemption, holds};
 use invocations::{Invocation, invocations};
+use not_stored::NotStored;
 use scope::Scope;
 use trace::Tracer;
 
@@ -57,6 +59,7 @@ pub(super) fn run(
             object: &current,
             side,
             ignored: RefCell::default(),
+            warnings: RefCell::default(),
         };
         let report = run.report();
         let doubtful = run.doubtful();
@@ -122,6 +125,8 @@ struct VariantRun<'a> {
     side: Semantics,
     /// Errors that the failure policy ignores.
     ignored: RefCell<Vec<RuleError>>,
+    /// Changes that a cluster does not store.
+    warnings: RefCell<Vec<RuleError>>,
 }
 
 impl VariantRun<'_> {
@@ -162,7 +167,9 @@ impl VariantRun<'_> {
         let mut tracer = Tracer::new(evaluation.is_traced());
         let outcome = self.failure_ignored(evaluation.replayable(self.outcome(&mut tracer)));
         let ignored = self.ignored.take();
-        Some(RuleReport { trace: tracer.finish(), ignored, ..self.result(outcome) })
+        let is_patched = matches!(outcome, Outcome::Patched { .. });
+        let warnings = self.warnings.take().into_iter().filter(|_| is_patched).collect();
+        Some(RuleReport { trace: tracer.finish(), ignored, warnings, ..self.result(outcome) })
     }
 
     fn selects(&self, candidate: &Candidate<'_>) -> bool {
@@ -200,7 +207,7 @@ impl VariantRun<'_> {
             Semantics::Kyverno => Semantics::Documented,
             Semantics::Documented => Semantics::Kyverno,
         };
-        Self { variant, side, ignored: RefCell::default(), ..*self }
+        Self { variant, side, ignored: RefCell::default(), warnings: RefCell::default(), ..*self }
     }
 
     fn result(&self, outcome: Outcome) -> RuleReport {
@@ -305,9 +312,15 @@ impl VariantRun<'_> {
     fn mutate(&self, scope: &Scope<'_>, tracer: &mut Tracer) -> Result<(), Stop> {
         let Self { evaluation, policy, variant, .. } = *self;
         let mut first_error = None;
+        let before = scope.object();
+        let mut not_stored = NotStored::default();
         for (index, mutation) in variant.mutations.iter().enumerate() {
             let is_last = index + 1 == variant.mutations.len();
-            match mutation::apply(evaluation, policy, mutation, scope, tracer) {
+            let result = mutation::apply(evaluation, policy, mutation, scope, tracer);
+            if let Ok(after) = &result {
+                not_stored.add(evaluation, mutation, &scope.object(), after);
+            }
+            match result {
                 // The API server sets defaults after each mutation.
                 Ok(after) if !is_last && !policy.kind.is_of_kyverno() => {
                     scope.set_object(evaluation.placed.with_defaults(after));
@@ -332,6 +345,7 @@ impl VariantRun<'_> {
                 return Err(scope.failed(&annotation.pointer, &annotation.program, &error).into());
             }
         }
+        self.warnings.borrow_mut().extend(not_stored.warnings(evaluation, &before, &scope.object()));
         first_error.map_or(Ok(()), |error| Err(self.explained(error, scope).into()))
     }
 

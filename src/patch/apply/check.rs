@@ -45,10 +45,36 @@ pub fn unknown_fields(before: &Value, patched: &Value, schema: Schema<'_>) -> Re
     Ok(found)
 }
 
+/// The elements of lists of a patched object that lack a key that an element must have, unless the object before lacks
+/// them, too.
+///
+/// # Errors
+///
+/// An object that is nested too deep.
+pub fn elements_without_key(
+    before: &Value,
+    patched: &Value,
+    schema: Schema<'_>,
+) -> Result<Vec<Fault>, Limit> {
+    let without_key = |object| {
+        let mut check = Check::default();
+        check.value(object, schema, false)?;
+        Ok(check.without_key)
+    };
+    let mut found = without_key(patched)?;
+    if !found.is_empty() {
+        let known = without_key(before)?;
+        found.retain(|fault| !known.contains(fault));
+    }
+    Ok(found)
+}
+
 #[derive(Default)]
 struct Check<'v> {
     path: Path<'v>,
     faults: Vec<Fault>,
+    /// Elements that merge by the default of a key and may not have it.
+    without_key: Vec<Fault>,
     atomics: Vec<Pointer>,
 }
 
@@ -91,6 +117,7 @@ impl<'v> Check<'v> {
             match ElementKey::of(item, list) {
                 Ok(None) => self.value(item, list.elements, refuses_atomics)?,
                 Ok(Some(key)) => {
+                    self.required_keys(item, list.merge);
                     let text = keys.contains(&key).then(|| key.describe(list.merge));
                     match text {
                         Some(key) => self.fault(Problem::Duplicate { key }),
@@ -103,6 +130,23 @@ impl<'v> Check<'v> {
             self.path.pop();
         }
         Ok(())
+    }
+
+    /// Notes the keys that an element must have. The schemas of Kubernetes have the default `""` or 0 for these, which
+    /// its validation refuses.
+    fn required_keys(&mut self, item: &Value, merge: ListMerge<'_>) {
+        let ListMerge::Keys(keys) = merge else { return };
+        let is_empty = |value: &Value| match value {
+            Value::String(text) => text.is_empty(),
+            Value::Number(number) => number.as_i64() == Some(0),
+            _ => false,
+        };
+        for key in keys.iter().filter(|key| key.default.as_ref().is_some_and(is_empty)) {
+            if item.get(&key.name).is_none() {
+                let problem = Problem::NoKey { keys: key.name.to_string() };
+                self.without_key.push(Fault { at: self.path.pointer(), problem });
+            }
+        }
     }
 
     fn map(&mut self, members: &'v Map, map: MapType<'v>, refuses_atomics: bool) -> Result<(), Limit> {

@@ -201,7 +201,7 @@ fn values_of_json_patches_are_checked() {
             "JSONPatch{op: \"remove\", path: \"/kind\"}".to_owned(),
             POD,
             "",
-            "the patched object has no `kind`",
+            "the patched object has no `apiVersion` or no `kind`, which a cluster refuses",
         ),
         (
             "names",
