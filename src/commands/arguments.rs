@@ -144,7 +144,7 @@ struct RequestArguments {
         alias = "exception",
         value_name = "PATH",
         value_delimiter = ',',
-        help = "PolicyExceptions (kyverno.io/v2): a file, a directory with everything below it, or a glob"
+        help = "PolicyExceptions of kyverno.io and policies.kyverno.io: a file, a directory with everything below it, or a glob"
     )]
     exceptions: Vec<PathBuf>,
     /// The operation of the requests: CREATE, UPDATE, DELETE or CONNECT. The default is CREATE, and UPDATE

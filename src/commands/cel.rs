@@ -50,7 +50,8 @@ enum Command {
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 struct Query {
-    /// The expression.
+    /// The expression; it may begin with a hyphen.
+    #[arg(allow_hyphen_values = true)]
     expression: String,
     #[command(flatten)]
     input: QueryInput,
@@ -70,7 +71,8 @@ Examples:
   # Whether a cluster accepts a condition
   kubectl kyv cel check 'object.metadata.?labels.?team.hasValue()'")]
 struct Check {
-    /// The expression.
+    /// The expression; it may begin with a hyphen.
+    #[arg(allow_hyphen_values = true)]
     expression: String,
     /// Whose functions and rules apply.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Environment::Kyverno, help_heading = "Evaluation")]

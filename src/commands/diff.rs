@@ -1,6 +1,6 @@
 //! `diff`: what the policies would change.
 
-use std::io::{self, Write as _};
+use std::io;
 
 use clap::Args;
 
@@ -13,7 +13,7 @@ use super::exit::Exit;
 use super::external_diff::ExternalDiff;
 use super::formats::{FormatChoice, FormatOptions, format_parser};
 use super::options::RunOptions;
-use super::present::present;
+use super::present::{present, print_failure};
 use super::server_dry_run::NO_CLUSTER;
 use super::session::{Session, on_threads};
 use super::summary::SummaryStyle;
@@ -129,12 +129,7 @@ pub(super) fn run(arguments: Arguments) -> Exit {
             Some(_) if external_diff.as_ref().is_some_and(ExternalDiff::finds_nothing) => {}
             Some(summary) if summary.tally.changed > 0 => reporter.worsen(Exit::Changes),
             Some(_) => {}
-            None => {
-                let page = format.failure(reporter.diagnostics()).unwrap_or_default();
-                if let Err(error) = io::stdout().write_all(page.as_bytes()) {
-                    reporter.unwritten(&error);
-                }
-            }
+            None => print_failure(&*format, reporter),
         }
     })
 }

@@ -14,7 +14,7 @@ use super::driver::Presentation;
 use super::exit::Exit;
 use super::formats::{FormatChoice, format_parser};
 use super::options::RunOptions;
-use super::present::present;
+use super::present::{present, print_failure};
 use super::reporter::Reporter;
 use super::selection::Selection;
 use super::session::{Session, on_threads};
@@ -105,7 +105,9 @@ pub(super) fn run(arguments: Arguments) -> Exit {
             closing,
             ..Presentation::new(&*format, output.summary, options)
         };
-        present(options, session.as_ref(), &presentation, reporter);
+        if present(options, session.as_ref(), &presentation, reporter).is_none() {
+            print_failure(&*format, reporter);
+        }
     })
 }
 

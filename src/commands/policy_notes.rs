@@ -19,7 +19,7 @@ const NAMED_POLICIES: usize = 3;
 
 const EXCEPTION: &str = "PolicyException";
 const UNBOUND_HINT: &str = ": a cluster ignores it until it is bound; here it applies without restrictions";
-const EXCEPTION_HINT: &str = " here: pass those of kyverno.io with `--exceptions`";
+const EXCEPTION_HINT: &str = " here: pass exceptions with `--exceptions`";
 
 /// What notes on policies depend on.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,9 @@
 //! The objects of a run, from manifests or a cluster, through the driver.
 
+use std::io::{self, Write as _};
+
+use crate::render::Format;
+
 use super::driver::Presentation;
 use super::live;
 use super::manifests::{manifests, report_errors};
@@ -19,6 +23,14 @@ pub(super) fn present(
     let summary = evaluate(options, session, presentation, reporter)?;
     summary.report_totals(presentation.summary, reporter);
     Some(summary)
+}
+
+/// Prints the result of a run that evaluated nothing, in a format that has one.
+pub(super) fn print_failure(format: &dyn Format, reporter: &mut Reporter) {
+    let page = format.failure(reporter.diagnostics()).unwrap_or_default();
+    if let Err(error) = io::stdout().write_all(page.as_bytes()) {
+        reporter.unwritten(&error);
+    }
 }
 
 fn evaluate(

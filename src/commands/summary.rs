@@ -318,7 +318,7 @@ impl RunSummary {
         for (code, text) in self.second_runs.texts() {
             reporter.omission(code, text);
         }
-        for (code, text) in self.view_notes.texts() {
+        for (code, text) in self.view_notes.texts(reporter.is_verbose()) {
             reporter.note(code, text);
         }
         for text in self.order_notes.texts(reporter.is_verbose()) {

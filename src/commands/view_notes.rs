@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use crate::diagnostics::Code;
-use crate::render::{and_more, counted};
+use crate::render::{and_more, counted, first_names};
 use crate::report::{ObjectReport, ViewDifference};
 use crate::value::Text;
 
 /// The page on where the views part: `docs/divergences/KYV-D76.md`. Views are no semantics, so that the table of
 /// divergences has no entry.
 const NUMBER: &str = "KYV-D76";
+
+/// How many fields of a rule are named; the rest is counted.
+const NAMED_FIELDS: usize = 3;
 
 /// What the admitted view changed in a run, and the objects without one.
 #[derive(Debug, Default)]
@@ -21,6 +24,9 @@ pub(super) struct ViewNotes {
     /// By the kind that no webhooks are called for.
     without_webhooks: BTreeMap<Text, Objects>,
 }
+
+/// A field, what the API server does with it, and the objects.
+type FieldNote<'a> = (&'a str, &'a str, &'a Objects);
 
 #[derive(Debug)]
 struct Objects {
@@ -52,15 +58,9 @@ impl ViewNotes {
         }
     }
 
-    /// Codes and texts: one for each rule and field, one for each reason, and one for each kind without webhooks.
-    pub(super) fn texts(&self) -> impl Iterator<Item = (Code, String)> {
-        let differences = self.differences.iter().map(|((policy, rule, field, does), objects)| {
-            let objects = and_more(&objects.first, objects.others);
-            let text = format!(
-                "{objects}: rule {policy}/{rule} reads {field}, which the API server {does} ({NUMBER})"
-            );
-            (Code::ViewDiffers, text)
-        });
+    /// Codes and texts: one for each rule, or for each of its fields, one for each reason, and one for each kind without webhooks.
+    pub(super) fn texts(&self, is_verbose: bool) -> Vec<(Code, String)> {
+        let differences = self.differences(is_verbose).into_iter().map(|text| (Code::ViewDiffers, text));
         let not_admitted = self.not_admitted.iter().map(|(reason, objects)| {
             let count = counted(objects.others + 1, "object");
             let text = format!("{reason}: {count} evaluated as written, the first is {}", objects.first);
@@ -71,6 +71,66 @@ impl ViewNotes {
             let text = format!("{named}: the API server calls no webhooks for {kind}, so policies change nothing there ({NUMBER})");
             (Code::NoWebhooks, text)
         });
-        differences.chain(not_admitted).chain(without_webhooks)
+        differences.chain(not_admitted).chain(without_webhooks).collect()
+    }
+
+    /// A text for each rule, or for each of its fields if the run is verbose.
+    fn differences(&self, is_verbose: bool) -> Vec<String> {
+        let mut rules: BTreeMap<(&Text, &Text), Vec<FieldNote<'_>>> = BTreeMap::new();
+        for ((policy, rule, field, does), objects) in &self.differences {
+            rules.entry((policy, rule)).or_default().push((field, does, objects));
+        }
+        let mut texts = Vec::new();
+        for ((policy, rule), fields) in rules {
+            let one = |(field, does, objects): &FieldNote<'_>| {
+                let objects = and_more(&objects.first, objects.others);
+                format!(
+                    "{objects}: rule {policy}/{rule} reads {field}, which the API server {does} ({NUMBER})"
+                )
+            };
+            match &*fields {
+                [(_, _, objects), ..] if fields.len() > 1 && !is_verbose => {
+                    let others =
+                        fields.iter().map(|(_, _, objects)| objects.others).max().unwrap_or_default();
+                    let objects = and_more(&objects.first, others);
+                    let names =
+                        first_names(NAMED_FIELDS, fields.iter().map(|(field, ..)| (*field).to_owned()));
+                    texts.push(format!(
+                        "{objects}: rule {policy}/{rule} reads {} fields that the API server sets or removes: {names} ({NUMBER})",
+                        fields.len()
+                    ));
+                }
+                fields => texts.extend(fields.iter().map(one)),
+            }
+        }
+        texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_of_a_rule_are_grouped() {
+        let mut notes = ViewNotes::default();
+        let mut add = |policy: &str, fields: &[&str]| {
+            for field in fields {
+                let key = (policy.into(), "rule".into(), (*field).to_owned(), "removes".to_owned());
+                notes.differences.insert(key, Objects { first: "Pod/p".to_owned(), others: 0 });
+            }
+        };
+        add("many", &["a", "b", "c", "d", "e"]);
+        add("one", &["a"]);
+        let texts =
+            |is_verbose| notes.texts(is_verbose).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+        assert_eq!(
+            texts(false),
+            [
+                "Pod/p: rule many/rule reads 5 fields that the API server sets or removes: a, b, c and 2 more (KYV-D76)",
+                "Pod/p: rule one/rule reads a, which the API server removes (KYV-D76)",
+            ]
+        );
+        assert_eq!(texts(true).len(), 6);
     }
 }

@@ -45,7 +45,11 @@ pub enum PatchError {
         path: String,
     },
     /// An operation of a computed patch is none of the six.
-    #[error("`{found}` is no operation of a JSON patch")]
+    #[error("{}; expected `add`, `remove`, `replace`, `move`, `copy` or `test`", if .found.is_empty() {
+        "the operation of a JSON patch has no `op`".to_owned()
+    } else {
+        format!("`{found}` is no operation of a JSON patch")
+    })]
     UnknownOperation {
         /// The operation as computed; may be empty.
         found: String,

@@ -18,8 +18,8 @@ mod strategic;
 pub use apply::{ApplyError, Atomics, Fault, Problem, apply, elements_without_key, unknown_fields};
 pub use error::{IndexError, InlineError, MissingPart, NodeKind, OperationError, PatchError};
 pub use json_patch::{
-    Computed, ComputedOperation, FailedTest, JsonPatch, JsonPatchTemplate, Operation, OperationKind,
-    apply_computed,
+    Computed, ComputedOperation, FailedTest, JsonPatch, JsonPatchTemplate, Operation, OperationFailed,
+    OperationKind, apply_computed,
 };
 pub use legacy::{LegacyBehavior, LegacyOverlay, LegacyPatches};
 pub use limits::Limit;

@@ -134,7 +134,14 @@ impl Check<'_> {
             }
             (Shape::Fields(fields), _) => self.fields(fields, value),
             (shape, value) => {
-                self.error(Code::WrongType, &format!("expected {}, found {}", shape.name(), found(value)));
+                let hint = match (shape, value) {
+                    (Shape::Text | Shape::OneOf(_), Value::Bool(_)) => {
+                        "; quote it: y, n, yes, no, on, off, true and false are booleans in YAML"
+                    }
+                    _ => "",
+                };
+                let message = format!("expected {}, found {}{hint}", shape.name(), found(value));
+                self.error(Code::WrongType, &message);
             }
         }
     }

@@ -137,7 +137,10 @@ impl TaintTracker {
     /// Notes the texts, keys and numbers that a patch added to an object. `source` is the patch as written in the rule;
     /// what it contains is not tainted.
     pub fn note_new(&self, before: &Value, after: &Value, source: &str) {
-        let written = |text: &str| source.contains(text);
+        // What the object is called is no secret.
+        let names = ["name", "namespace"]
+            .map(|field| before.path(&["metadata", field]).and_then(Value::as_str).unwrap_or_default());
+        let written = |text: &str| source.contains(text) || names.contains(&text);
         let mut known = self.known();
         let mut open = vec![(Some(before), after)];
         while let Some((before, after)) = open.pop() {

@@ -196,10 +196,9 @@ fn offset_in(written: &str, read: &str, offset: usize) -> Option<usize> {
         '"' | '\'' => 1,
         _ => 0,
     };
-    let is_solid = |c: &(usize, char)| !c.1.is_whitespace();
-    let mut written = written.char_indices().filter(|(at, _)| *at >= begins).filter(is_solid);
+    let mut written = Written { text: written, at: begins, has_escapes: style == '"' };
     let mut end = begins;
-    for (at, c) in read.char_indices().filter(is_solid) {
+    for (at, c) in read.char_indices().filter(|(_, c)| !c.is_whitespace()) {
         let (place, found) = written.next()?;
         if found != c {
             return None;
@@ -207,13 +206,65 @@ fn offset_in(written: &str, read: &str, offset: usize) -> Option<usize> {
         if at >= offset {
             return Some(place);
         }
-        end = place + c.len_utf8();
+        end = written.at;
         // In single quotes, a quote is written twice.
         if (style, c) == ('\'', '\'') && written.next()?.1 != '\'' {
             return None;
         }
     }
     Some(end)
+}
+
+/// The characters of a written scalar that are no blanks, with their places.
+struct Written<'t> {
+    text: &'t str,
+    /// Where the next one begins.
+    at: usize,
+    /// Whether it is in double quotes.
+    has_escapes: bool,
+}
+
+impl Iterator for Written<'_> {
+    type Item = (usize, char);
+
+    fn next(&mut self) -> Option<(usize, char)> {
+        loop {
+            let (place, rest) = (self.at, self.text.get(self.at..)?);
+            let first = rest.chars().next()?;
+            let (length, c) = match rest.strip_prefix('\\') {
+                Some(escape) if self.has_escapes => {
+                    let (length, c) = unescaped(escape)?;
+                    (1 + length, c)
+                }
+                _ => (first.len_utf8(), first),
+            };
+            self.at += length;
+            if !c.is_whitespace() {
+                return Some((place, c));
+            }
+        }
+    }
+}
+
+/// The length of an escape after its backslash, and its character.
+fn unescaped(escape: &str) -> Option<(usize, char)> {
+    let first = escape.chars().next()?;
+    let coded = |digits: usize| {
+        let code = u32::from_str_radix(escape.get(1..=digits)?, 16).ok()?;
+        Some((1 + digits, char::from_u32(code)?))
+    };
+    let c = match first {
+        'x' => return coded(2),
+        'u' => return coded(4),
+        'U' => return coded(8),
+        '0' => '\0',
+        'a' => '\u{7}',
+        'b' => '\u{8}',
+        'e' => '\u{1b}',
+        't' | 'n' | 'v' | 'f' | 'r' | '_' | 'N' | 'L' | 'P' => ' ',
+        other => other,
+    };
+    Some((first.len_utf8(), c))
 }
 
 /// The text of a document, which is read again to find a node: it takes no memory but the text.
@@ -344,7 +395,10 @@ mod tests {
             ("a: |\n  b +\n    !c\n", 3, 5),
             ("a: >-  # c\n  b +\n  é !c\n", 3, 5),
             ("{\"a\": \"b + !c\"}", 1, 12),
-            ("a: \"b\\t+ !\"\n", 0, 0),
+            ("a: \"b\\t+ !\"\n", 1, 10),
+            ("a: \"\\\"b\\\" !\"\n", 1, 11),
+            ("a: \"\\u0062 !\"\n", 1, 12),
+            ("{\"a\": \"\\\"b\\\" !\"}", 1, 14),
             ("b: &x b !\na: *x\n", 0, 0),
         ] {
             let source = Arc::new(Source::new("x.yaml", text));

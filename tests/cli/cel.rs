@@ -80,3 +80,13 @@ fn functions_are_listed() {
     let (code, _, said) = run(&["functions", "startWith"], "");
     assert!(code == Some(2) && said.contains("did you mean startsWith?"), "{said}");
 }
+
+#[test]
+fn expressions_may_begin_with_a_hyphen() {
+    prints(&["query", "-n", "-1"], "", "-1\n");
+    prints(&["query", "-1", "-n"], "", "-1\n");
+    prints(&["query", "-size(object.metadata.labels)"], POD, "-1\n");
+    prints(&["check", "-(1) + 2"], "", "int\n");
+    let (code, _, said) = run(&["query", "--dialect", "nope", "1"], "");
+    assert!(code == Some(2) && said.contains("--dialect"), "{said}");
+}

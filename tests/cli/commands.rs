@@ -486,7 +486,7 @@ fn what_is_not_evaluated_is_reported() {
         LABELLED,
         &[
             "error[KYV223]: p/planned.yaml:1: later: not evaluated: CEL matchConditions",
-            "note[KYV228]: p/other.yaml:1: PolicyException ns/e is not evaluated here: pass those of kyverno.io with `--exceptions`\n",
+            "note[KYV228]: p/other.yaml:1: PolicyException ns/e is not evaluated here: pass exceptions with `--exceptions`\n",
             "note[KYV225]: 1 document in 1 file beside the policies ignored\n",
         ],
     );

@@ -347,3 +347,18 @@ fn a_long_markdown_diff_is_cut_behind_a_hunk() {
         "{page}"
     );
 }
+
+#[test]
+fn a_report_of_a_refused_policy_has_its_diagnostics() {
+    let refused = LABEL.replace("patchStrategicMerge", "patchStrategicMerg");
+    let folder = Folder::new(&[("policy.yaml", &refused), ("in.yaml", MAP)]);
+    for command in ["diff", "explain"] {
+        let output = folder.run(&[command, "-p", "policy.yaml", "-f", "in.yaml", "-o", "json"]);
+        assert_eq!(output.code, Some(2), "{command}: {}", output.stderr);
+        let report = Value::from_json(&output.stdout).expect(command);
+        assert_eq!(report.get("objects").and_then(Value::as_array), Some(&[][..]), "{command}");
+        let first = report.get("diagnostics").and_then(|all| all.at(0)).expect(command);
+        let field = |name| first.get(name).and_then(Value::as_str);
+        assert_eq!((field("severity"), field("code")), (Some("error"), Some("KYV201")), "{command}");
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::regexp::Regexp;
 use crate::value::Text;
 
-use super::{Checked, Checker};
+use super::{AUTHORIZER, Checked, Checker};
 use crate::cel::ast::{Call, Expr, Kind};
 use crate::cel::cost::CostRule;
 use crate::cel::env::Dialect;
@@ -33,6 +33,10 @@ impl Checker<'_> {
             };
             return self.resolved_call(at, function, None, &call.args);
         };
+        if let Some(authorizer) = self.authorizer(target) {
+            // What it returns is not known: the rest of the chain has no fault of its own.
+            return self.check(authorizer);
+        }
         if let Some(prefix) = target.qualified_name()
             && let Some(function) = functions::find(&format!("{prefix}.{name}"), dialect)
         {
@@ -80,6 +84,19 @@ impl Checker<'_> {
         }
         let step = CallStep { function, overload, cost, regexp, args: steps };
         self.folded(at, step, t)
+    }
+
+    /// The undeclared `authorizer` at the beginning of an expression such as `authorizer.group("").resource("pods")`.
+    fn authorizer<'e>(&self, target: &'e Expr) -> Option<&'e Expr> {
+        let mut expr = target;
+        loop {
+            expr = match &expr.kind {
+                Kind::Call(call) => call.target.as_ref()?,
+                Kind::Select(select) => &select.operand,
+                Kind::Ident(name) if &**name == AUTHORIZER && !self.is_declared(name) => return Some(expr),
+                _ => return None,
+            };
+        }
     }
 
     /// Conversions of constants become constants; those that fail are refused.

@@ -9,7 +9,7 @@ use crate::value::Text;
 
 use super::ast::{Expr, Index, Kind, Select};
 use super::cost::CostRule;
-use super::env::Env;
+use super::env::{Dialect, Env};
 use super::error::Issue;
 use super::functions;
 use super::plan::{CallStep, Path, Qualifier, QualifierKey, Root, Step};
@@ -49,6 +49,9 @@ struct Checker<'a> {
 }
 
 type Checked = (Step, Type);
+
+/// The variable of the API server that asks for rights.
+const AUTHORIZER: &str = "authorizer";
 
 const MAX_ISSUES: usize = 100;
 
@@ -119,7 +122,19 @@ impl Checker<'_> {
         if let Some(t) = self.env.type_named(plain) {
             return self.type_value(at, t);
         }
-        self.refused(at, format!("undeclared reference to '{plain}'"))
+        let reason = match (plain, self.env.dialect()) {
+            (AUTHORIZER, Dialect::Kubernetes) => {
+                ", which is not supported here: only a cluster knows the rights"
+            }
+            (AUTHORIZER, Dialect::Kyverno) => ", which only the API server has",
+            _ => "",
+        };
+        self.refused(at, format!("undeclared reference to '{plain}'{reason}"))
+    }
+
+    /// Whether a name is that of a variable.
+    fn is_declared(&self, name: &Text) -> bool {
+        self.locals.iter().any(|(known, _)| known == name) || self.env.variable(name).is_some()
     }
 
     /// A type as a value, which the types of messages cannot be.

@@ -68,6 +68,10 @@ impl Parser<'_> {
             | ("transformList" | "transformMap" | "transformMapEntry", 3 | 4) => {
                 Ok(self.fold2(function, target, args))
             }
+            ("existsOne", 2) => {
+                self.report(at, "undeclared reference to 'existsOne', did you mean `exists_one`?");
+                Ok(Kind::Error)
+            }
             ("optMap" | "optFlatMap", 2) => Ok(self.opt_map(function, target, args)),
             ("sortBy", 2) => Ok(self.sort_by(at, span, target, args)),
             ("bind", 3) if is_name(&target, "cel") && self.dialect.has_bind() => Ok(self.bind(args)),

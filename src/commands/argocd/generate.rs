@@ -97,7 +97,7 @@ pub(super) struct Arguments {
     #[arg(
         long,
         value_name = "PATH",
-        help = "PolicyExceptions (kyverno.io/v2): a file, a directory with everything below it, or a glob",
+        help = "PolicyExceptions of kyverno.io and policies.kyverno.io: a file, a directory with everything below it, or a glob",
         help_heading = "Request"
     )]
     exceptions: Vec<PathBuf>,

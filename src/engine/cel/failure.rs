@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::admission::NotAdmitted;
 use crate::cel::{ConfigurationError, Dialect, EvalError, Program, constructed};
 use crate::diagnostics::{Code, Coded};
-use crate::patch::{ApplyError, Fault, PatchError};
+use crate::patch::{ApplyError, Fault, OperationFailed};
 use crate::report::RuleError;
 use crate::value::{GroupVersionKind, Pointer};
 
@@ -24,7 +24,7 @@ pub(super) enum MutationError {
     TypeName(#[from] TypeNameError),
     /// A `JSONPatch` cannot be applied.
     #[error(transparent)]
-    Patch(#[from] PatchError),
+    Patch(#[from] OperationFailed),
     /// The value of an operation is `optional.none()`.
     #[error("the value is optional.none(); write `?value:` to leave it out")]
     AbsentValue,
@@ -70,7 +70,7 @@ impl Coded for MutationError {
     fn code(&self) -> Code {
         match self {
             Self::Expression(error) => error.code(),
-            Self::Patch(error) => error.code(),
+            Self::Patch(failed) => failed.error.code(),
             Self::Configuration(error) => error.code(),
             Self::Apply(error) => error.code(),
             Self::NotMerged(_) => Code::ApplyConfiguration,

@@ -1,6 +1,8 @@
 //! JSON patches that an expression computes, applied as RFC 6902 has it: nothing is created on the way, and nothing
 //! that is missing may be removed. The API server and Kyverno apply those of CEL policies so.
 
+use std::fmt;
+
 use crate::patch::limits::{MAX_COPIED_BYTES, MAX_OPERATIONS, MAX_PATH_TOKENS};
 use crate::patch::{IndexError, Limit, MissingPart, PatchError};
 use crate::value::{Pointer, Text, Value};
@@ -34,6 +36,35 @@ pub enum Computed {
     TestFailed(FailedTest),
 }
 
+/// An operation that cannot be applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationFailed {
+    /// Its number in the patch, from 0; `None` if it is the only one.
+    pub index: Option<usize>,
+    /// Its path, if that does not begin with a slash.
+    pub path: Option<Text>,
+    /// Why.
+    pub error: PatchError,
+}
+
+impl std::error::Error for OperationFailed {}
+
+impl fmt::Display for OperationFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(index) = self.index {
+            write!(f, "operation [{index}]: ")?;
+        }
+        write!(f, "{}", self.error)?;
+        match self.path.as_deref() {
+            None => Ok(()),
+            Some("") => {
+                f.write_str("; `path` is missing or empty, expected one such as `/metadata/labels/a`")
+            }
+            Some(path) => write!(f, "; the path `{path}` does not begin with `/`"),
+        }
+    }
+}
+
 /// A `test` that failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailedTest {
@@ -52,13 +83,19 @@ pub struct FailedTest {
 /// # Errors
 ///
 /// The first operation that cannot be applied.
-pub fn apply_computed(base: &Value, operations: &[ComputedOperation]) -> Result<Computed, PatchError> {
+pub fn apply_computed(base: &Value, operations: &[ComputedOperation]) -> Result<Computed, OperationFailed> {
+    let failed = |index, path, error| OperationFailed { index, path, error };
     if operations.len() > MAX_OPERATIONS {
-        return Err(Limit::Operations.into());
+        return Err(failed(None, None, Limit::Operations.into()));
     }
     let mut editor = Editor { document: base.clone(), copied: 0 };
-    for operation in operations {
-        if let Some(failed) = editor.apply(operation)? {
+    for (index, operation) in operations.iter().enumerate() {
+        let result = editor.apply(operation).map_err(|error| {
+            let is_about_path = !matches!(error, PatchError::UnknownOperation { .. });
+            let path = (is_about_path && !operation.path.starts_with('/')).then(|| operation.path.clone());
+            failed((operations.len() > 1).then_some(index), path, error)
+        });
+        if let Some(failed) = result? {
             return Ok(Computed::TestFailed(failed));
         }
     }
@@ -292,8 +329,20 @@ mod tests {
                 "add /metadata/annotations/x \"1\"",
                 "add operation does not apply: doc is missing path: /metadata/annotations/x: missing value",
             ),
-            ("add '' {}", "add operation does not apply: doc is missing path: : missing value"),
-            ("add metadata {}", "add operation does not apply: doc is missing path: metadata: missing value"),
+            (
+                "add '' {}",
+                "add operation does not apply: doc is missing path: : missing value; \
+                 `path` is missing or empty, expected one such as `/metadata/labels/a`",
+            ),
+            (
+                "add metadata {}",
+                "add operation does not apply: doc is missing path: metadata: missing value; \
+                 the path `metadata` does not begin with `/`",
+            ),
+            (
+                "add /m 1 ; remove /zz",
+                "operation [1]: error in remove for path: '/zz': Unable to remove nonexistent key: zz: missing value",
+            ),
             ("add /n/a 1", "add operation does not apply: doc is missing path: /n/a: missing value"),
             (
                 "remove /metadata/labels/zz",
@@ -308,12 +357,21 @@ mod tests {
                 "error in add for path: '/metadata/f/9': Unable to access invalid index: 9: invalid index referenced",
             ),
             ("test /a/b 1", "test operation does not apply: doc is missing path: /a/b: missing value"),
-            ("replace '' 1", "replace of the whole document: value must be an object or a list"),
-            ("foo /a 1", "`foo` is no operation of a JSON patch"),
-            (" /a 1", "`` is no operation of a JSON patch"),
-            ("ADD /a 1", "`ADD` is no operation of a JSON patch"),
+            (
+                "replace '' 1",
+                "replace of the whole document: value must be an object or a list; \
+             `path` is missing or empty, expected one such as `/metadata/labels/a`",
+            ),
         ] {
             assert_eq!(applied(text), Err(error.to_owned()), "{text}");
+        }
+        for (text, error) in [
+            ("foo /a 1", "`foo` is no operation of a JSON patch"),
+            (" /a 1", "the operation of a JSON patch has no `op`"),
+            ("ADD /a 1", "`ADD` is no operation of a JSON patch"),
+        ] {
+            let expected = "expected `add`, `remove`, `replace`, `move`, `copy` or `test`";
+            assert_eq!(applied(text), Err(format!("{error}; {expected}")), "{text}");
         }
     }
 }

@@ -7,7 +7,7 @@ mod operation;
 pub(super) mod path;
 mod template;
 
-pub use computed::{Computed, ComputedOperation, FailedTest, apply_computed};
+pub use computed::{Computed, ComputedOperation, FailedTest, OperationFailed, apply_computed};
 pub use kind::OperationKind;
 pub use operation::{JsonPatch, Operation};
 pub use template::JsonPatchTemplate;

@@ -44,7 +44,8 @@ impl Check<'_> {
         }
         self.conditions();
         for (index, variable) in list(self.spec, "variables").iter().enumerate() {
-            let name = string(variable, "name");
+            // A name that is no text is reported as that.
+            let Some(name) = variable.get("name").and_then(Value::as_str) else { continue };
             if !is_identifier(name) {
                 let at = at.key("variables").index(index).key("name");
                 self.findings.invalid(at, format!("`{name}` is no CEL identifier"));
@@ -80,7 +81,8 @@ impl Check<'_> {
         let mut names = BTreeSet::new();
         for (index, entry) in list(self.spec, field).iter().enumerate() {
             let name = string(entry, "name");
-            if !names.insert(name) {
+            // A name that is no text is reported as that.
+            if !name.is_empty() && !names.insert(name) {
                 let at = self.at.key(field).index(index).key("name");
                 self.findings.invalid(at, format!("`{name}` is used twice"));
             }
@@ -124,7 +126,8 @@ impl Check<'_> {
         }
         self.evaluation();
         for (index, variable) in list(self.spec, "variables").iter().enumerate() {
-            let name = string(variable, "name");
+            // A name that is no text is reported as that.
+            let Some(name) = variable.get("name").and_then(Value::as_str) else { continue };
             if !is_identifier(name) {
                 let at = at.key("variables").index(index).key("name");
                 self.findings.no_effect(at, format!("no expression can name the variable `{name}`"));

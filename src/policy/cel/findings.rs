@@ -2,7 +2,7 @@
 
 use crate::cel::{CompileError, Env, Program};
 use crate::diagnostics::Code;
-use crate::policy::labels::LabelSelector;
+use crate::policy::labels::{LabelSelector, SelectorError};
 use crate::policy::{PolicyError, Warning, WarningCause};
 use crate::value::{MAX_DEPTH, Pointer, Value};
 
@@ -77,7 +77,8 @@ impl Findings {
                 continue;
             };
             let selector = LabelSelector::read_plain(selector);
-            if let Some(error) = selector.invalid() {
+            // The check of the fields names an unknown operator.
+            if let Some(error) = selector.invalid().filter(|error| **error != SelectorError::Operator) {
                 self.invalid(at.key(name), error.to_string());
             }
         }

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use crate::render::diff::Palette;
 use crate::render::explain::{Explanation, RuleSource, RuleSources};
-use crate::report::Impact;
+use crate::report::{Diagnostic, Impact};
 use crate::semantics::Semantics;
 use crate::value::Value;
 
-use super::report::ReportWriter;
+use super::report::{ReportWriter, report_without_objects};
 use super::{DocumentView, Format, FormatWriter, Prepared, RunTotals};
 
 /// The options of explanations.
@@ -77,6 +77,13 @@ impl Format for Explanations {
 
     fn shows_errors(&self) -> bool {
         true
+    }
+
+    fn failure(&self, diagnostics: &[Diagnostic]) -> Option<String> {
+        match self {
+            Self::Text(_) => None,
+            Self::Json(_) => report_without_objects(diagnostics),
+        }
     }
 
     fn shows_unchanged_targets(&self) -> bool {

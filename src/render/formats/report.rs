@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::render::json::{impact_json, object_json, tally_json, tally_rows};
-use crate::report::Diagnostic;
+use crate::report::{Diagnostic, MissingData, Totals};
 use crate::value::Value;
 
 use super::{DocumentView, Format, FormatWriter, Prepared, RunTotals};
@@ -36,6 +36,19 @@ impl Format for Report {
     fn shows_unchanged_targets(&self) -> bool {
         true
     }
+
+    fn failure(&self, diagnostics: &[Diagnostic]) -> Option<String> {
+        report_without_objects(diagnostics)
+    }
+}
+
+/// The report of a run that evaluated nothing because of these errors.
+pub(super) fn report_without_objects(diagnostics: &[Diagnostic]) -> Option<String> {
+    let (tally, gaps) = (Totals::default(), MissingData::default());
+    let totals = RunTotals { tally: &tally, gaps: &gaps, is_live: false, diagnostics };
+    let mut out = Vec::new();
+    ReportWriter::new().finish(&totals, &mut out).ok()?;
+    String::from_utf8(out).ok()
 }
 
 /// A JSON list that is written row by row.

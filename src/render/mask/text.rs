@@ -72,8 +72,15 @@ impl<'r> TextMasks<'r> {
                     Part::Key => document.key_span(at),
                     Part::Node => document.span(at),
                 };
-                spans.extend(span.map(|span| (within(span), mask.to_owned())));
+                spans.extend(span.map(|span| (within(span), Some(mask.to_owned()))));
             });
+            // What an object is called is never masked, also where a policy made another value of it.
+            for path in [&["apiVersion"][..], &["kind"], &["metadata", "name"], &["metadata", "namespace"]] {
+                if real.path(path).is_some_and(|value| value.as_str().is_some()) {
+                    let at = path.iter().fold((*pointer).clone(), |at, key| at.key(*key));
+                    spans.extend(document.span(&at).map(|span| (within(span), None)));
+                }
+            }
             let end = document.span(pointer).map_or(0, |span| within(span).end);
             sections.push(Section::new(end, &masked.texts));
         }
@@ -83,7 +90,8 @@ impl<'r> TextMasks<'r> {
         for (span, mask) in &spans {
             if span.start >= at {
                 write_plain(text, at..span.start, &sections, &mut out);
-                out.push_str(&mask_lines(&text[span.clone()], mask));
+                let part = &text[span.clone()];
+                out.push_str(&mask.as_ref().map_or_else(|| part.to_owned(), |mask| mask_lines(part, mask)));
                 at = span.end;
             }
         }
@@ -241,6 +249,18 @@ mod tests {
             old,
             "kind: Secret\nstringData: {a: ***, b: ***}\nother: {***: 1, x/*** (2): 2}\n\
              map:\n  k: v\n  ***: ***\n  ? >-\n    x *** (2)\n  : y\n  *** (2):\n    l: [***]\n"
+        );
+    }
+
+    #[test]
+    fn names_of_objects_are_not_masked() {
+        let text = "kind: Secret\nmetadata: {name: tgt1, namespace: ns-1, labels: {a: tgt1, b: ns-1}}\n\
+                    stringData:\n  a: tgt1\n  b: ns-1\n";
+        let (old, _) = masked(text, text);
+        assert_eq!(
+            old,
+            "kind: Secret\nmetadata: {name: tgt1, namespace: ns-1, labels: {a: ***, b: ***}}\n\
+             stringData:\n  a: ***\n  b: ***\n"
         );
     }
 

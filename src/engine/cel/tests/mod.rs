@@ -178,9 +178,15 @@ fn values_of_json_patches_are_checked() {
             "JSONPatch{op: \"foo\", path: \"/a\"}".to_owned(),
             POD,
             "",
-            "`foo` is no operation of a JSON patch",
+            "`foo` is no operation of a JSON patch; expected `add`, `remove`, `replace`, `move`, `copy` or `test`",
         ),
-        ("T40", "JSONPatch{path: \"/a\"}".to_owned(), POD, "", "`` is no operation of a JSON patch"),
+        (
+            "T40",
+            "JSONPatch{path: \"/a\"}".to_owned(),
+            POD,
+            "",
+            "the operation of a JSON patch has no `op`; expected `add`, `remove`, `replace`, `move`, `copy` or `test`",
+        ),
         (
             "none",
             add("\"/metadata/labels/x\"", "optional.none()"),

@@ -109,6 +109,16 @@ const EXCEPTIONS: &str = "
     policyRefs: [REF], matchConditions: [{name: a, expression: variables.x}] => spec.matchConditions[0].expression: undefined field 'x'
 ";
 
+/// Mistakes that have one error, not others that follow from it.
+const SINGLE: &str = "
+    ALL, matchConditions: [{name: a, expression: 'object.x.existsOne(a, a == 1)'}] => undeclared reference to 'existsOne', did you mean `exists_one`?
+    ALL, matchConditions: [{name: a, expression: 'authorizer.group(\"\").resource(\"pods\").check(\"get\").allowed()'}] => undeclared reference to 'authorizer', which
+    ALL, matchConditions: [{name: a, expression: 'authorizer.requestResource.check(\"get\").allowed() == true'}] => undeclared reference to 'authorizer', which
+    MUTATIONS, NEVER, matchConstraints: {resourceRules: [{RULE}], objectSelector: {matchExpressions: [{key: a, operator: Foo, values: [x]}]}} => matchExpressions[0].operator: unsupported value `Foo`
+    ALL, variables: [{name: y, expression: '1'}] => spec.variables[0].name: expected a string, found a boolean; quote it
+    ALL, matchConditions: [{name: a, expression: 'authorizer'}] => undeclared reference to 'authorizer', which
+";
+
 fn rows(table: &str) -> impl Iterator<Item = (String, &str)> {
     table.trim().lines().map(|line| {
         let (spec, expected) = line.trim().split_once(" =>").unwrap();
@@ -170,6 +180,22 @@ fn what_kyverno_accepts_loads_with_a_warning_if_it_cannot_be_meant() {
         let is_found = warnings.iter().any(|warning| warning.contains(expected));
         assert!(if expected.is_empty() { warnings.is_empty() } else { is_found }, "{spec}\n{warnings:#?}");
     }
+}
+
+#[test]
+fn one_mistake_is_one_error() {
+    for kind in ["MutatingPolicy", "MutatingAdmissionPolicy"] {
+        for (spec, expected) in rows(SINGLE) {
+            let errors = parse(&document(kind, &spec), Semantics::Documented).expect_err(&spec);
+            let errors = shown(&errors);
+            assert!(matches!(&*errors, [one] if one.contains(expected)), "{kind} {spec}\n{errors:#?}");
+        }
+    }
+    let two =
+        "CONSTRAINTS, MUTATIONS, variables: [{name: y, expression: '1'}, {name: n, expression: '1'}] =>";
+    let (spec, _) = rows(two).next().unwrap();
+    let errors = shown(&parse(&document("MutatingPolicy", &spec), Semantics::Documented).expect_err(&spec));
+    assert!(errors.len() == 2 && errors.iter().all(|error| error.contains("quote it")), "{errors:#?}");
 }
 
 #[test]
