@@ -95,6 +95,9 @@ pub enum EvalError {
     /// A function that reaches outside, where there is nothing outside.
     #[error("the function '{0}' has a value only in policies")]
     NoHost(String),
+    /// A value that the cluster may accept, beyond a limit of this program.
+    #[error("limit: {0}")]
+    ValueLimit(String),
     /// The evaluation costs more than is allowed.
     #[error("operation cancelled: actual cost limit exceeded")]
     CostLimit,
@@ -106,7 +109,7 @@ pub enum EvalError {
 impl Coded for EvalError {
     fn code(&self) -> Code {
         match self {
-            Self::CostLimit | Self::MemoryLimit(_) => Code::EvaluationLimit,
+            Self::CostLimit | Self::MemoryLimit(_) | Self::ValueLimit(_) => Code::EvaluationLimit,
             Self::NoData { .. } => Code::NoData,
             _ => Code::CelFailed,
         }

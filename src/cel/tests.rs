@@ -1,6 +1,7 @@
 //! Positions of faults, limits, laziness. What expressions mean is shown by `tests/language/cel.rs`.
 
 use super::*;
+use crate::diagnostics::{Code, Coded as _};
 use crate::value::Value;
 
 fn refused(source: &str) -> Vec<(usize, usize, String)> {
@@ -181,4 +182,19 @@ fn all_signatures_of_the_table_can_be_read() {
             assert!(signature.text.contains(") -> "), "{}: {}", signature.name, signature.text);
         }
     }
+}
+
+#[test]
+fn quantities_beyond_our_limit_are_errors() {
+    for text in ["1e1001", "1e-1001", "1e-2147483648", "1e2147483648", &"1".repeat(1001)] {
+        for function in ["quantity", "isQuantity"] {
+            let error = evaluated(&format!("{function}('{text}')")).unwrap_err();
+            let message = "limit: quantity has more than 1000 digits or an exponent beyond 1000";
+            assert_eq!(error.to_string(), message, "{function} {text}");
+            assert_eq!(error.code(), Code::EvaluationLimit);
+        }
+    }
+    assert_eq!(evaluated("isQuantity('1e1000')").unwrap(), "true");
+    // Kubernetes refuses these, too.
+    assert_eq!(evaluated("isQuantity('1e9223372036854775808') || isQuantity('1K')").unwrap(), "false");
 }

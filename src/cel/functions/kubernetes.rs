@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::value::{Quantity, Version};
+use crate::value::{Quantity, QuantityError, Version};
 
 use super::args;
 use super::{Row, missing, row};
@@ -17,12 +17,15 @@ type Result = std::result::Result<Val, EvalError>;
 
 pub(super) const ROWS: &[Row] = &[
     row("quantity", "string_to_quantity", "(string) kubernetes.Quantity", |_, args| {
-        let quantity =
-            Quantity::parse(args::text(args, 0)?).map_err(|error| EvalError::failed(error.to_string()))?;
+        let quantity = Quantity::parse(args::text(args, 0)?).map_err(quantity_error)?;
         Ok(opaque(Opaque::Quantity(quantity)))
     }),
     row("isQuantity", "is_quantity_string", "(string) bool", |_, args| {
-        Ok(Val::Bool(Quantity::parse(args::text(args, 0)?).is_ok()))
+        match Quantity::parse(args::text(args, 0)?) {
+            // Kubernetes may read it, so that neither answer would be true.
+            Err(error @ QuantityError::OutOfRange) => Err(quantity_error(error)),
+            parsed => Ok(Val::Bool(parsed.is_ok())),
+        }
     }),
     row("sign", "quantity_sign", "(kubernetes.Quantity) int", |_, args| {
         Ok(order(quantity(args, 0)?.cmp(&Quantity::from_integer(0))))
@@ -216,6 +219,14 @@ fn amount(args: &[Val]) -> std::result::Result<Quantity, EvalError> {
     match args.get(1) {
         Some(Val::Int(value)) => Ok(Quantity::from_integer(*value)),
         _ => quantity(args, 1).cloned(),
+    }
+}
+
+/// Why a text is no quantity here.
+fn quantity_error(error: QuantityError) -> EvalError {
+    match error {
+        QuantityError::OutOfRange => EvalError::ValueLimit(error.to_string()),
+        _ => EvalError::failed(error.to_string()),
     }
 }
 

@@ -11,7 +11,7 @@ use super::{BINARY, DECIMAL, NANO, Quantity, QuantityError, QuantityFormat};
 pub(super) const MAX_DIGITS: usize = 1000;
 
 /// The maximum absolute value of an exponent.
-pub(super) const MAX_EXPONENT: i32 = 1000;
+pub(super) const MAX_EXPONENT: u32 = 1000;
 
 /// The number of digits that Kubernetes stores in 64 bits; longer quantities have 9 decimals.
 const MAX_I64_DIGITS: usize = 18;
@@ -94,8 +94,10 @@ impl Suffix {
         if exponent != letters || digits.is_empty() {
             return Err(QuantityError::Suffix);
         }
-        match exponent.parse::<i32>() {
-            Ok(exponent) if exponent.abs() <= MAX_EXPONENT => {
+        // Kubernetes refuses what 64 bits cannot hold.
+        let exponent: i64 = exponent.parse().map_err(|_| QuantityError::Suffix)?;
+        match i32::try_from(exponent) {
+            Ok(exponent) if exponent.unsigned_abs() <= MAX_EXPONENT => {
                 Ok(Self::Decimal { exponent, format: QuantityFormat::DecimalExponent })
             }
             _ => Err(QuantityError::OutOfRange),

@@ -84,7 +84,13 @@ fn other_texts_are_refused_with_the_messages_of_kubernetes() {
         ("1e1001", OutOfRange),
         ("1e-1001", OutOfRange),
         ("1e2000000000", OutOfRange),
-        ("1e99999999999999999999", OutOfRange),
+        ("1e-2000000000", OutOfRange),
+        ("1e-2147483648", OutOfRange),
+        ("1e2147483648", OutOfRange),
+        ("1e-9223372036854775808", OutOfRange),
+        // Kubernetes refuses what 64 bits cannot hold.
+        ("1e9223372036854775808", Suffix),
+        ("1e99999999999999999999", Suffix),
     ] {
         assert_eq!(Quantity::parse(text).unwrap_err(), error, "{text}");
     }
