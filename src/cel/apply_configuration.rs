@@ -5,11 +5,10 @@ use std::fmt;
 use crate::diagnostics::{Code, Coded};
 use crate::value::{MAX_DEPTH, Map, Number, Pointer, Text, Value};
 
-use super::json::to_json;
+use super::error::EvalError;
+use super::json::part_to_json;
+use super::meter::Meter;
 use super::value::{Entries, Key, List, Mapping, MessageVal, Val};
-
-/// The most values of a configuration: one value may occur in several places.
-const MAX_VALUES: usize = 1_000_000;
 
 /// Why a value is no apply configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,9 +26,9 @@ pub enum ConfigurationError {
     /// It is nested too deep.
     #[error("the apply configuration is nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    /// It has too many values.
-    #[error("the apply configuration has more than {MAX_VALUES} values")]
-    TooLarge,
+    /// It has too many values, or too large ones.
+    #[error("the apply configuration is too large: {0}")]
+    TooLarge(EvalError),
 }
 
 /// A constructor that does not have the name of its field.
@@ -55,7 +54,7 @@ pub struct ForeignValue {
 impl Coded for ConfigurationError {
     fn code(&self) -> Code {
         match self {
-            Self::TooDeep | Self::TooLarge => Code::EvaluationLimit,
+            Self::TooDeep | Self::TooLarge(_) => Code::EvaluationLimit,
             Self::NotAnObject(_) => Code::CelFailed,
             Self::TypeNames(_) | Self::Values(_) => Code::ApplyConfiguration,
         }
@@ -93,7 +92,8 @@ struct Converter {
     names: String,
     mismatches: Vec<TypeNameMismatch>,
     foreign: Vec<ForeignValue>,
-    values: usize,
+    /// Counts its values: one may occur in several places.
+    meter: Meter,
 }
 
 type Converted = Result<Value, ConfigurationError>;
@@ -126,13 +126,10 @@ impl Converter {
     }
 
     fn value(&mut self, value: &Val, is_named: bool, place: Place) -> Converted {
-        self.values += 1;
-        if self.values > MAX_VALUES {
-            return Err(ConfigurationError::TooLarge);
-        }
         if self.at.segments().len() > MAX_DEPTH {
             return Err(ConfigurationError::TooDeep);
         }
+        self.meter.visit(1).map_err(ConfigurationError::TooLarge)?;
         Ok(match value {
             Val::Optional(None) => Value::Null,
             // The API server does not look for names in here.
@@ -141,11 +138,11 @@ impl Converter {
                 return self.value(inner, is_named, place);
             }
             Val::Message(message) => return self.message(message, is_named),
-            Val::List(List::Json(..)) | Val::Map(Mapping::Json(..)) => to_json(value).unwrap_or_default(),
+            Val::List(List::Json(..)) | Val::Map(Mapping::Json(..)) => self.json(value)?,
             Val::List(List::Joined(items)) => return self.list(items, false),
             Val::List(List::Made(items)) if place == Place::Field => return self.list(items, is_named),
             Val::Map(Mapping::Made(entries)) if place == Place::Field => return self.map(entries, is_named),
-            Val::Bool(_) | Val::Int(_) | Val::String(_) | Val::Type(_) => to_json(value).unwrap_or_default(),
+            Val::Bool(_) | Val::Int(_) | Val::String(_) | Val::Type(_) => self.json(value)?,
             Val::Double(value) if value.is_finite() => {
                 Number::from_f64(*value).map_or(Value::Null, Value::Number)
             }
@@ -155,6 +152,14 @@ impl Converter {
                 Value::Null
             }
         })
+    }
+
+    /// A value of a manifest, or a scalar.
+    fn json(&mut self, value: &Val) -> Converted {
+        match part_to_json(value, &mut self.meter) {
+            Err(error) if error.is_final() => Err(ConfigurationError::TooLarge(error)),
+            converted => Ok(converted.unwrap_or_default()),
+        }
     }
 
     fn list(&mut self, items: &[Val], is_named: bool) -> Converted {
@@ -230,7 +235,7 @@ fn joined(items: &[impl fmt::Display]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cel::{Activation, Dialect, Env, Meter, Numbers, Program};
+    use crate::cel::{Activation, Dialect, Env, Numbers, Program};
 
     const OBJECT: &str = r#"{"metadata": {"name": "p", "labels": {"a": null}}, "list": [{"name": "a"}]}"#;
 
@@ -322,6 +327,6 @@ mod tests {
             let fields = fields.into_iter().map(|(name, value)| (Text::from(name), value)).collect();
             value = Val::Message(std::sync::Arc::new(MessageVal { name: "Object".into(), fields }));
         }
-        assert_eq!(apply_configuration(&value), Err(ConfigurationError::TooLarge));
+        assert!(matches!(apply_configuration(&value), Err(ConfigurationError::TooLarge(_))));
     }
 }

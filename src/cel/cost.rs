@@ -1,5 +1,7 @@
 //! The cost of calls, as the API server counts it.
 
+use super::error::EvalError;
+use super::meter::Meter;
 use super::opaque::Opaque;
 use super::value::Val;
 
@@ -101,8 +103,29 @@ impl CostRule {
         }
     }
 
+    /// Whether the cost follows from the result, too.
+    pub(super) const fn needs_result(self) -> bool {
+        matches!(self, Self::MakeResult | Self::MakeList)
+    }
+
     /// The cost of one call.
-    pub(super) fn of_call(self, args: &[Val], result: &Val) -> u64 {
+    ///
+    /// # Errors
+    ///
+    /// The limit of visits.
+    pub(super) fn of_call(self, meter: &mut Meter, args: &[Val], result: &Val) -> Result<u64, EvalError> {
+        if self != Self::Walk {
+            return Ok(self.of_sizes(args, result));
+        }
+        let mut cost = 0;
+        if let Some(value) = args.first() {
+            walk(meter, value, &mut cost)?;
+        }
+        Ok(cost)
+    }
+
+    /// The cost of one call, from the sizes of its values.
+    fn of_sizes(self, args: &[Val], result: &Val) -> u64 {
         let size = |index: usize| args.get(index).map_or(1, Val::size);
         let full_size = |index: usize| args.get(index).map_or(1, size_through_optional);
         match self {
@@ -110,7 +133,7 @@ impl CostRule {
             Self::Traverse => tenth(size(0)),
             Self::TraverseTwice => tenth(size(0) * 2),
             Self::MakeResult => tenth(result.size() * 2),
-            Self::Walk => args.first().map_or(0, walk),
+            Self::Walk => 0,
             Self::Regex => tenth(size(0) + 1) * rounded_up(size(1), 0.25),
             Self::Format => {
                 let Some(Val::Opaque(value)) = args.first() else { return 1 };
@@ -157,15 +180,26 @@ fn rounded_up(size: u64, factor: f64) -> u64 {
     (size as f64 * factor).ceil() as u64
 }
 
-/// The cost of looking at all of a value.
-fn walk(value: &Val) -> u64 {
+/// Adds the cost of looking at all of a value.
+fn walk(meter: &mut Meter, value: &Val, cost: &mut u64) -> Result<(), EvalError> {
+    meter.visit(1)?;
     match value {
-        Val::String(text) => text.len() as u64 / 10,
-        Val::Bytes(bytes) => bytes.len() as u64 / 10,
-        Val::List(list) => list.iter().map(|item| walk(&item)).sum(),
-        Val::Map(map) => map.iter().map(|(key, value)| walk(&key) + walk(&value)).sum(),
-        _ => 1,
+        Val::String(text) => *cost += text.len() as u64 / 10,
+        Val::Bytes(bytes) => *cost += bytes.len() as u64 / 10,
+        Val::List(list) => {
+            for item in list.iter() {
+                walk(meter, &item, cost)?;
+            }
+        }
+        Val::Map(map) => {
+            for (key, value) in map.iter() {
+                walk(meter, &key, cost)?;
+                walk(meter, &value, cost)?;
+            }
+        }
+        _ => *cost += 1,
     }
+    Ok(())
 }
 
 /// Of a call that makes a list.

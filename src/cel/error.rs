@@ -99,17 +99,33 @@ pub enum EvalError {
     #[error("limit: {0}")]
     ValueLimit(String),
     /// The evaluation costs more than is allowed.
-    #[error("operation cancelled: actual cost limit exceeded")]
-    CostLimit,
+    #[error(
+        "operation cancelled: actual cost limit exceeded, the cost limit of {} for one expression",
+        grouped(*.0)
+    )]
+    CostLimit(u64),
     /// The evaluation makes more bytes than is allowed.
     #[error("operation cancelled: the values made are larger than {0} bytes")]
     MemoryLimit(usize),
 }
 
+/// A number with commas: `1,000,000`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() * 2);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 impl Coded for EvalError {
     fn code(&self) -> Code {
         match self {
-            Self::CostLimit | Self::MemoryLimit(_) | Self::ValueLimit(_) => Code::EvaluationLimit,
+            Self::CostLimit(_) | Self::MemoryLimit(_) | Self::ValueLimit(_) => Code::EvaluationLimit,
             Self::NoData { .. } => Code::NoData,
             _ => Code::CelFailed,
         }
@@ -127,6 +143,6 @@ impl EvalError {
 
     /// Whether `&&`, `||` and macros cannot absorb it.
     pub(super) const fn is_final(&self) -> bool {
-        matches!(self, Self::CostLimit | Self::MemoryLimit(_))
+        matches!(self, Self::CostLimit(_) | Self::MemoryLimit(_))
     }
 }

@@ -69,7 +69,9 @@ impl Part {
     /// Finds the part that fails with the error of the whole.
     pub(super) fn fault(&self, variables: &dyn Variables, error: &EvalError, meter: &mut Meter) -> Fault {
         if error.is_final() {
-            return Fault { span: self.span.clone(), definition: None };
+            // To evaluate parts again would cost as much. A variable has its own limit, and its result is known.
+            let part = self.exceeding(variables, error).unwrap_or(self);
+            return Fault { span: part.span.clone(), definition: part.definition };
         }
         let unbound = if self.binding.is_some() { 1 } else { self.parts.len() };
         if let Some(part) = self.parts.iter().take(unbound).find(|part| part.fails(variables, error, meter)) {
@@ -83,6 +85,16 @@ impl Part {
             }
         }
         Fault { span: self.span.clone(), definition: self.definition }
+    }
+
+    /// The variable of the policy that exceeded a limit.
+    fn exceeding(&self, variables: &dyn Variables, error: &EvalError) -> Option<&Self> {
+        match self.definition {
+            Some(number) => {
+                variables.known_error(number).is_some_and(|known| known == *error).then_some(self)
+            }
+            None => self.parts.iter().find_map(|part| part.exceeding(variables, error)),
+        }
     }
 
     fn fails(&self, variables: &dyn Variables, error: &EvalError, meter: &mut Meter) -> bool {
@@ -196,6 +208,10 @@ impl Variables for Locals<'_> {
 
     fn definition(&self, number: usize) -> Result<Val, EvalError> {
         self.outer.definition(number)
+    }
+
+    fn known_error(&self, number: usize) -> Option<EvalError> {
+        self.outer.known_error(number)
     }
 
     fn host(&self) -> Option<&dyn Host> {

@@ -4,6 +4,7 @@ use crate::value::{Map, Number, Text, Value};
 
 use super::error::EvalError;
 use super::functions::to_text as conversion_text;
+use super::meter::Meter;
 use super::value::{Key, List, Mapping, Val};
 
 /// The deepest value that is written.
@@ -13,15 +14,44 @@ const MAX_DEPTH: usize = 1_000;
 ///
 /// # Errors
 ///
-/// Infinities and NaN, types, values of libraries, values nested deeper than 1000 levels.
-pub fn to_json(value: &Val) -> Result<Value, EvalError> {
-    converted(value, 0)
+/// Infinities and NaN, types, values of libraries, values nested deeper than 1000 levels; more values and bytes than
+/// the meter allows, where one that occurs in several places counts in each.
+pub fn to_json(value: &Val, meter: &mut Meter) -> Result<Value, EvalError> {
+    match value {
+        // Nothing is made.
+        Val::List(List::Json(items, _)) => Ok(Value::Array(items.clone())),
+        Val::Map(Mapping::Json(members, _)) => Ok(Value::Object(members.clone())),
+        _ => converted(meter, value, 0),
+    }
 }
 
-fn converted(value: &Val, depth: usize) -> Result<Value, EvalError> {
+/// A value inside of another one as JSON, which counts also if nothing is made.
+///
+/// # Errors
+///
+/// As of [`to_json`].
+pub fn part_to_json(value: &Val, meter: &mut Meter) -> Result<Value, EvalError> {
+    converted(meter, value, 0)
+}
+
+fn converted(meter: &mut Meter, value: &Val, depth: usize) -> Result<Value, EvalError> {
     if depth > MAX_DEPTH {
         return Err(EvalError::failed("the value is nested too deeply"));
     }
+    let shared = match value {
+        Val::List(List::Json(items, _)) => Some(Value::Array(items.clone())),
+        Val::Map(Mapping::Json(members, _)) => Some(Value::Object(members.clone())),
+        _ => None,
+    };
+    if let Some(shared) = shared {
+        meter.make_all_json(&shared)?;
+        return Ok(shared);
+    }
+    meter.make_json(match value {
+        Val::String(text) => text.len(),
+        Val::Bytes(bytes) => bytes.len() * 2,
+        _ => 0,
+    })?;
     Ok(match value {
         Val::Null | Val::Optional(None) => Value::Null,
         Val::Bool(value) => Value::Bool(*value),
@@ -36,25 +66,27 @@ fn converted(value: &Val, depth: usize) -> Result<Value, EvalError> {
             use base64::Engine as _;
             Value::from(base64::engine::general_purpose::STANDARD.encode(bytes))
         }
-        Val::Optional(Some(inner)) => converted(inner, depth + 1)?,
-        Val::List(List::Json(items, _)) => Value::Array(items.clone()),
-        Val::List(List::Made(items) | List::Joined(items)) => {
+        Val::Optional(Some(inner)) => converted(meter, inner, depth + 1)?,
+        Val::List(list) => {
             let items: Result<Vec<Value>, EvalError> =
-                items.iter().map(|item| converted(item, depth + 1)).collect();
+                list.iter().map(|item| converted(meter, &item, depth + 1)).collect();
             Value::array(items?)
         }
         Val::Map(Mapping::Json(members, _)) => Value::Object(members.clone()),
         Val::Map(Mapping::Made(entries)) => {
-            let mut members = Map::with_capacity(entries.len());
+            let mut members = Map::default();
             for (key, value) in entries.iter() {
-                members.insert(key_text(key), converted(value, depth + 1)?);
+                let key = key_text(key);
+                meter.make(key.len())?;
+                members.insert(key, converted(meter, value, depth + 1)?);
             }
             Value::object(members)
         }
         Val::Message(message) => {
-            let mut members = Map::with_capacity(message.fields.len());
+            let mut members = Map::default();
             for (name, value) in &message.fields {
-                members.insert(name.clone(), converted(value, depth + 1)?);
+                meter.make(name.len())?;
+                members.insert(name.clone(), converted(meter, value, depth + 1)?);
             }
             Value::object(members)
         }
@@ -81,46 +113,61 @@ fn key_text(key: &Key) -> Text {
 
 /// As Kyverno's `json.marshal` writes a value: keys sorted, `<`, `>` and `&` escaped. A null is
 /// written as 0, alone and in lists and maps that an expression made; other such maps inside are refused.
-pub(super) fn marshal(value: &Val) -> Result<String, EvalError> {
-    if let Val::Map(Mapping::Made(entries)) = value {
-        if entries.values().any(|value| matches!(value, Val::Map(Mapping::Made(_)))) {
-            return Err(EvalError::failed("json: unsupported type: map[interface {}]interface {}"));
+pub(super) fn marshal(value: &Val, meter: &mut Meter) -> Result<String, EvalError> {
+    let or_zero = |value: &Val, meter: &mut Meter| match value {
+        Val::Null => Ok(Value::from(0)),
+        value => converted(meter, value, 0),
+    };
+    let json = match value {
+        Val::Map(Mapping::Made(entries)) => {
+            meter.visit_items(entries.len())?;
+            if entries.values().any(|value| matches!(value, Val::Map(Mapping::Made(_)))) {
+                return Err(EvalError::failed("json: unsupported type: map[interface {}]interface {}"));
+            }
+            let mut members = Map::default();
+            for (key, value) in entries.iter() {
+                members.insert(key_text(key), or_zero(value, meter)?);
+            }
+            Value::object(members)
         }
-        let mut members = Map::with_capacity(entries.len());
-        for (key, value) in entries.iter() {
-            let value = if matches!(value, Val::Null) { Value::from(0) } else { to_json(value)? };
-            members.insert(key_text(key), value);
+        Val::List(List::Made(items) | List::Joined(items)) => {
+            let items: Result<Vec<Value>, EvalError> =
+                items.iter().map(|item| or_zero(item, meter)).collect();
+            Value::array(items?)
         }
-        return Ok(go_json(&Value::object(members)));
-    }
-    if let Val::List(List::Made(items) | List::Joined(items)) = value {
-        let null = |item: &Val| if matches!(item, Val::Null) { Ok(Value::from(0)) } else { to_json(item) };
-        let items: Result<Vec<Value>, EvalError> = items.iter().map(null).collect();
-        return Ok(go_json(&Value::array(items?)));
-    }
-    if matches!(value, Val::Null) {
-        return Ok("0".to_owned());
-    }
-    Ok(go_json(&to_json(value)?))
+        other => or_zero(other, meter)?,
+    };
+    let mut text = String::new();
+    go_json(&json, &mut text);
+    // Escapes may make it longer than what was counted.
+    meter.make(text.len())?;
+    Ok(text)
 }
 
-fn go_json(value: &Value) -> String {
+fn go_json(value: &Value, out: &mut String) {
     match value {
         Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(go_json).collect();
-            format!("[{}]", items.join(","))
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                out.push_str(if index > 0 { "," } else { "" });
+                go_json(item, out);
+            }
+            out.push(']');
         }
         Value::Object(members) => {
             let mut members: Vec<(&Text, &Value)> = members.iter().collect();
             members.sort_by_key(|(name, _)| *name);
-            let members: Vec<String> = members
-                .into_iter()
-                .map(|(name, value)| format!("{}:{}", go_text(name), go_json(value)))
-                .collect();
-            format!("{{{}}}", members.join(","))
+            out.push('{');
+            for (index, (name, member)) in members.into_iter().enumerate() {
+                out.push_str(if index > 0 { "," } else { "" });
+                out.push_str(&go_text(name));
+                out.push(':');
+                go_json(member, out);
+            }
+            out.push('}');
         }
-        Value::String(text) => go_text(text),
-        other => other.to_json(),
+        Value::String(text) => out.push_str(&go_text(text)),
+        other => out.push_str(&other.to_json()),
     }
 }
 

@@ -3,17 +3,30 @@
 use std::sync::Arc;
 
 use crate::regexp::Regexp;
-use crate::value::Text;
+use crate::value::{Text, Value};
 
 use super::env::Dialect;
 use super::error::EvalError;
 use super::limits::{COST_LIMIT, MEMORY_LIMIT};
 
+/// So many visits count as one of the cost.
+const VISITS_PER_COST: u64 = 4;
+
+/// So many bytes of a text count as one visit.
+const BYTES_PER_VISIT: usize = 16;
+
+/// What a node of a JSON value counts in bytes, besides its text.
+const JSON_NODE_BYTES: usize = 32;
+
 /// Counts the cost of an evaluation as Kubernetes does, and the bytes that it makes.
+///
+/// Kubernetes' cost does not tell the work: comparing two lists costs as much as they have elements, whatever is in
+/// these. So visits of values and of steps of the expression are counted, too, and have the same limit.
 #[derive(Debug)]
 pub struct Meter {
     cost: u64,
     limit: u64,
+    visits: u64,
     bytes: usize,
     /// The regular expression of the call that runs, or of the last one.
     pub(super) regexp: Option<(Text, Arc<Regexp>)>,
@@ -30,7 +43,7 @@ impl Default for Meter {
 impl Meter {
     /// A meter with a limit of its own.
     pub const fn with_limit(limit: u64) -> Self {
-        Self { cost: 0, limit, bytes: 0, regexp: None, dialect: Dialect::Kubernetes }
+        Self { cost: 0, limit, visits: 0, bytes: 0, regexp: None, dialect: Dialect::Kubernetes }
     }
 
     /// The cost so far.
@@ -41,7 +54,58 @@ impl Meter {
     /// Adds to the cost.
     pub(super) fn spend(&mut self, cost: u64) -> Result<(), EvalError> {
         self.cost = self.cost.saturating_add(cost);
-        if self.cost > self.limit { Err(EvalError::CostLimit) } else { Ok(()) }
+        if self.cost > self.limit { Err(EvalError::CostLimit(self.limit)) } else { Ok(()) }
+    }
+
+    /// Counts values or steps that are visited; to be called before they are.
+    pub fn visit(&mut self, count: u64) -> Result<(), EvalError> {
+        self.visits = self.visits.saturating_add(count);
+        if self.visits / VISITS_PER_COST > self.limit {
+            Err(EvalError::CostLimit(self.limit))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Counts the reading of a text; to be called before it is read.
+    pub(super) fn visit_text(&mut self, bytes: usize) -> Result<(), EvalError> {
+        self.visit((bytes / BYTES_PER_VISIT) as u64)
+    }
+
+    /// Counts the values that a list has.
+    pub(super) fn visit_items(&mut self, count: usize) -> Result<(), EvalError> {
+        self.visit(count as u64)
+    }
+
+    /// Counts a JSON value that is made, with a text of so many bytes.
+    pub(super) fn make_json(&mut self, text: usize) -> Result<(), EvalError> {
+        self.visit(1)?;
+        self.make(JSON_NODE_BYTES.saturating_add(text))
+    }
+
+    /// Counts all of a JSON value, as if it were made. One that occurs in several places counts in each.
+    pub(super) fn make_all_json(&mut self, value: &Value) -> Result<(), EvalError> {
+        let mut open = vec![value];
+        while let Some(node) = open.pop() {
+            self.make_json(if let Value::String(text) = node { text.len() } else { 0 })?;
+            match node {
+                Value::Array(items) => open.extend(items.iter()),
+                Value::Object(members) => {
+                    for (name, member) in members.iter() {
+                        self.make(name.len())?;
+                        open.push(member);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The visits so far.
+    #[cfg(test)]
+    pub(super) const fn visits(&self) -> u64 {
+        self.visits
     }
 
     /// Makes room for bytes that an expression makes; to be called before they are made.

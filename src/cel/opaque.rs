@@ -72,6 +72,17 @@ impl Opaque {
         }
     }
 
+    /// The bytes of the texts in it.
+    pub(super) fn text_bytes(&self) -> usize {
+        match self {
+            Self::Url(url) => url.text().len(),
+            Self::Image(image) => image.text.len(),
+            Self::Resource(resource) => resource.api_version.len() + resource.plural.len(),
+            Self::Semver(version) => version.text_bytes(),
+            _ => 0,
+        }
+    }
+
     /// What the costs of its functions follow from.
     pub(super) fn size(&self) -> u64 {
         match self {

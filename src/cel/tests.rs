@@ -11,12 +11,16 @@ fn refused(source: &str) -> Vec<(usize, usize, String)> {
 }
 
 fn evaluated(source: &str) -> Result<String, EvalError> {
+    evaluated_within(source, COST_LIMIT)
+}
+
+fn evaluated_within(source: &str, limit: u64) -> Result<String, EvalError> {
     let env = Env::policy(Dialect::Kyverno).with_messages();
     let program = Program::compile(&env, source).expect(source);
     let mut activation = Activation::new(&env, &[]);
     let object = Value::from_json(r#"{"n": 3, "list": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}"#).unwrap();
     activation.set("object", Val::from_json(&object, Numbers::Exact));
-    program.evaluate(&activation, &mut Meter::default()).map(|value| canonical(&value))
+    program.evaluate(&activation, &mut Meter::with_limit(limit)).map(|value| canonical(&value))
 }
 
 #[test]
@@ -86,10 +90,13 @@ fn work_without_end_is_cancelled() {
         "lists.range(1000000).map(x, x)",
         "lists.range(1000).map(x, lists.range(1000).map(y, x * y))",
     ] {
-        assert_eq!(evaluated(source), Err(EvalError::CostLimit), "{source}");
+        assert_eq!(evaluated(source), Err(EvalError::CostLimit(COST_LIMIT)), "{source}");
     }
     // Neither `||` nor a macro absorbs that.
-    assert_eq!(evaluated("lists.range(1000000).exists(x, x < 0) || true"), Err(EvalError::CostLimit));
+    assert_eq!(
+        evaluated("lists.range(1000000).exists(x, x < 0) || true"),
+        Err(EvalError::CostLimit(COST_LIMIT))
+    );
 }
 
 #[test]
@@ -197,4 +204,146 @@ fn quantities_beyond_our_limit_are_errors() {
     assert_eq!(evaluated("isQuantity('1e1000')").unwrap(), "true");
     // Kubernetes refuses these, too.
     assert_eq!(evaluated("isQuantity('1e9223372036854775808') || isQuantity('1K')").unwrap(), "false");
+}
+
+/// The source with `v` and `w`, equal lists with 2^30 values: each level has the one before it twice.
+fn with_doubled_lists(source: &str) -> String {
+    let doubled = |name: &str, inner: String| {
+        (1..=30).rev().fold(inner, |inner, n| {
+            let before = format!("{name}{}", n - 1);
+            format!("cel.bind({name}{n}, [{before}, {before}], {inner})")
+        })
+    };
+    let source = source.replace('V', "v30").replace('W', "w30");
+    format!("cel.bind(v0, ['x'], cel.bind(w0, ['x'], {}))", doubled("v", doubled("w", source)))
+}
+
+#[test]
+fn values_in_many_places_cost_in_each_of_them() {
+    for source in [
+        "V == W",
+        "V != W",
+        "V in [W]",
+        "'%s'.format([V])",
+        "[V, W].distinct()",
+        "[V].indexOf(W)",
+        "[V].lastIndexOf(W)",
+        "dyn(V).sum()",
+        "dyn(V).flatten(40)",
+        "sets.contains([V], [W])",
+        "sets.equivalent([V], [W])",
+        "sets.intersects([V], [W])",
+        "{'a': V} == {'a': W}",
+        "optional.of(V) == optional.of(W)",
+        "Object{a: V} == Object{a: W}",
+        "json.marshal(V)",
+        "json.marshal({'a': V})",
+    ] {
+        let found = evaluated_within(&with_doubled_lists(source), 10_000);
+        assert!(found.as_ref().is_err_and(EvalError::is_final), "{source}: {found:?}");
+    }
+    // What does not look inside costs nothing more.
+    for source in
+        ["size(V) == 2", "[V, W].size() == 2", "type(V) == list", "has({'a': V}.a)", "V[0][1].size() == 2"]
+    {
+        assert_eq!(evaluated(&with_doubled_lists(source)).unwrap(), "true", "{source}");
+    }
+}
+
+#[test]
+fn constructed_objects_in_many_places_cost_in_each_of_them() {
+    let mut env = Env::policy(Dialect::Kubernetes).with_messages();
+    let mut programs = Vec::new();
+    for n in 0_u32..=30 {
+        let before = format!("variables.o{}", n.saturating_sub(1));
+        let source =
+            if n == 0 { "Object{}".to_owned() } else { format!("Object{{a: {before}, b: {before}}}") };
+        let program = Program::compile(&env, &source).unwrap();
+        env.define(&format!("o{n}"), program.output());
+        programs.push(program);
+    }
+    let source = "true ? optional.of(variables.o30) : optional.none()";
+    let program = Program::compile(&env, source).unwrap();
+    let found = program.evaluate(&Activation::new(&env, &programs), &mut Meter::with_limit(10_000));
+    assert!(found.as_ref().is_err_and(EvalError::is_final), "{found:?}");
+}
+
+#[test]
+fn conversion_to_json_is_bounded() {
+    let env = Env::policy(Dialect::Kyverno).with_messages();
+    let object = Value::from_json(&format!(r#"{{"list": [{}]}}"#, vec!["1"; 1000].join(","))).unwrap();
+    for source in [with_doubled_lists("V"), "lists.range(10000).map(x, object.list)".to_owned()] {
+        let mut activation = Activation::new(&env, &[]);
+        activation.set("object", Val::from_json(&object, Numbers::Exact));
+        let value =
+            Program::compile(&env, &source).unwrap().evaluate(&activation, &mut Meter::default()).unwrap();
+        let found = to_json(&value, &mut Meter::default());
+        assert!(found.as_ref().is_err_and(EvalError::is_final), "{source}");
+    }
+    let list = Val::from_json(&object, Numbers::Exact);
+    let mut meter = Meter::default();
+    assert_eq!(to_json(&list, &mut meter), Ok(object));
+    assert_eq!(meter.visits(), 0);
+}
+
+#[test]
+fn timestamps_last_until_the_end_of_the_year_9999() {
+    for (source, expected) in [
+        ("timestamp('9999-12-31T23:59:59.999999999Z')", "timestamp(9999-12-31T23:59:59.999999999Z)"),
+        ("timestamp(253402300799)", "timestamp(9999-12-31T23:59:59Z)"),
+        ("int(timestamp('9999-12-31T23:59:59Z'))", "253402300799"),
+        ("timestamp('9999-12-31T23:59:59Z').getFullYear('+01:00')", "10000"),
+        ("timestamp('0001-01-01T00:00:00Z').getDayOfYear('-01:00')", "365"),
+        ("timestamp('9999-12-31T00:00:00Z') + duration('86399s')", "timestamp(9999-12-31T23:59:59Z)"),
+        ("timestamp('2024-01-01T00:00:00.1234567899Z').getMilliseconds()", "123"),
+        ("timestamp(253402300799) > timestamp(-62135596800)", "true"),
+    ] {
+        assert_eq!(evaluated(source).unwrap(), expected, "{source}");
+    }
+    for source in ["timestamp(253402300799) + duration('1s')", "timestamp(-62135596800) - duration('1ns')"] {
+        assert_eq!(evaluated(source), Err(EvalError::failed("timestamp overflow")), "{source}");
+    }
+}
+
+#[test]
+fn huge_numbers_and_many_decimals_are_rounded() {
+    for (source, expected) in [
+        ("math.round(1.5, 400)", "d1.5e+00"),
+        ("math.round(0.0, 400)", "d0e+00"),
+        ("math.round(1e300, 20)", "d1e+300"),
+        ("math.round(-1e308, 2)", "d-1e+308"),
+        ("math.round(1.5, -400)", "d0e+00"),
+        ("math.round(1e308, -9223372036854775808)", "d0e+00"),
+        ("math.round(1.5, 9223372036854775807)", "d1.5e+00"),
+        ("math.round(1234.5, -2)", "d1.2e+03"),
+        ("math.round(double('inf'), 2)", "d+Inf"),
+        ("math.round(double('-inf'), -400)", "d-Inf"),
+        ("math.round(double('nan'), 2)", "NaN"),
+        ("math.round(1e308)", "d1e+308"),
+        ("math.ceil(1e308)", "d1e+308"),
+        ("math.floor(-1e308)", "d-1e+308"),
+        ("math.trunc(1e308)", "d1e+308"),
+        ("math.round(4503599627370497.5)", "d4.503599627370498e+15"),
+        ("math.round(0.49999999999999994)", "d0e+00"),
+    ] {
+        assert_eq!(evaluated(source).unwrap(), expected, "{source}");
+    }
+}
+
+#[test]
+fn regular_expressions_cost_what_they_may_do() {
+    let texts = "lists.range(3000).map(x, 'A').join()";
+    for source in [
+        // Each match is looked for until the end of the text.
+        format!("{texts}.findAll('.*[^A-Z]|[A-Z]').size()"),
+        format!("regex.replace({texts}, '.*[^A-Z]|[A-Z]', 'b').size()"),
+        // Compiled anew for each text.
+        "lists.range(1000).map(x, 'a'.matches(string(x) + '([a-z]{30}){30}'))".to_owned(),
+        "lists.range(1000).map(x, 'a'.matches(string(x) + '\\\\pL{100}'))".to_owned(),
+    ] {
+        let found = evaluated_within(&source, 15_000);
+        assert!(found.as_ref().is_err_and(EvalError::is_final), "{source}: {found:?}");
+    }
+    assert_eq!(evaluated("'a1b22'.findAll('[0-9]+').size()").unwrap(), "2");
+    assert_eq!(evaluated("['a', 'b'].all(x, x.matches('^' + x + '[a-z]{0,63}$'))").unwrap(), "true");
 }

@@ -1,18 +1,11 @@
 //! Durations and timestamps: texts, ranges, time zones.
 
-use jiff::Timestamp;
-use jiff::civil::DateTime;
-use jiff::tz::{Offset, TimeZone};
-
 use crate::value::GoDuration;
 
 use super::error::EvalError;
+use super::stamp::{Stamp, days_before, overflow};
 
 const SECOND: i64 = 1_000_000_000;
-
-/// The first and the last second that a timestamp can have: years 1 to 9999.
-const FIRST: i64 = -62_135_596_800;
-const LAST: i64 = 253_402_300_799;
 
 pub(super) fn parse_duration(text: &str) -> Result<i64, EvalError> {
     GoDuration::parse(text).map(GoDuration::as_nanos).map_err(|error| EvalError::failed(error.to_string()))
@@ -30,75 +23,91 @@ pub(super) fn duration_text(nanos: i64) -> String {
     format!("{sign}{seconds}.{}s", digits.trim_end_matches('0'))
 }
 
-/// A timestamp in the form of RFC 3339, with capital letters.
-pub(super) fn parse_timestamp(text: &str) -> Result<Timestamp, EvalError> {
-    let error = || {
+/// A timestamp as Go reads RFC 3339: with capital letters; an hour may have one digit, a comma may be the decimal
+/// point, and digits after the ninth are cut off.
+pub(super) fn parse_timestamp(text: &str) -> Result<Stamp, EvalError> {
+    let (seconds, nanos) = rfc3339(text.as_bytes()).ok_or_else(|| {
         EvalError::failed(format!("parsing time \"{text}\" as \"2006-01-02T15:04:05Z07:00\": cannot parse"))
-    };
-    let bytes = text.as_bytes();
-    let digits = |from: usize, length: usize| {
-        bytes.get(from..from + length).is_some_and(|part| part.iter().all(u8::is_ascii_digit))
-    };
-    let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
-    let shaped = marks.iter().all(|(at, mark)| bytes.get(*at) == Some(mark))
-        && digits(0, 4)
-        && [5, 8, 11, 14, 17].iter().all(|at| digits(*at, 2));
-    let rest = text.get(19..).ok_or_else(error)?;
-    let zone = rest.trim_start_matches(|c: char| c == '.' || c == ',' || c.is_ascii_digit());
-    let zone_bytes = zone.as_bytes();
-    let offset =
-        zone == "Z" || (zone.len() == 6 && matches!(zone_bytes[0], b'+' | b'-') && zone_bytes[3] == b':');
-    let in_day = zone == "Z" || (zone.get(1..3) <= Some("23") && zone.get(4..6) <= Some("59"));
-    if !shaped || !offset || !in_day || &text[17..19] == "60" {
-        return Err(error());
-    }
-    let stamp: Timestamp = text.replace(',', ".").parse().map_err(|_| error())?;
-    in_range(stamp)
+    })?;
+    Stamp::new(seconds, nanos)
 }
 
-/// A timestamp, unless its year is out of range.
-pub(super) fn in_range(stamp: Timestamp) -> Result<Timestamp, EvalError> {
-    // Fractions before the first second round towards it.
-    let second = stamp.as_nanosecond().div_euclid(i128::from(SECOND));
-    let is_in_range = (i128::from(FIRST)..=i128::from(LAST)).contains(&second);
-    if is_in_range { Ok(stamp) } else { Err(overflow()) }
+/// Seconds since 1970, and nanoseconds after them.
+fn rfc3339(text: &[u8]) -> Option<(i64, u32)> {
+    let mut rest = text;
+    let year = digits(&mut rest, 4, 0..=9999)?;
+    mark(&mut rest, b"-")?;
+    let month = digits(&mut rest, 2, 1..=12)?;
+    mark(&mut rest, b"-")?;
+    let next_month = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
+    let length = days_before(next_month.0, next_month.1, 1) - days_before(year, month, 1);
+    let day = digits(&mut rest, 2, 1..=length)?;
+    mark(&mut rest, b"T")?;
+    let is_short = !rest.get(1).is_some_and(u8::is_ascii_digit);
+    let hour = digits(&mut rest, if is_short { 1 } else { 2 }, 0..=23)?;
+    mark(&mut rest, b":")?;
+    let minute = digits(&mut rest, 2, 0..=59)?;
+    mark(&mut rest, b":")?;
+    let second = digits(&mut rest, 2, 0..=59)?;
+    let nanos = fraction(&mut rest)?;
+    let offset = if rest == b"Z" {
+        0
+    } else {
+        let sign = if rest.first() == Some(&b'-') { -1 } else { 1 };
+        mark(&mut rest, b"+-")?;
+        let hours = digits(&mut rest, 2, 0..=24)?;
+        mark(&mut rest, b":")?;
+        let minutes = digits(&mut rest, 2, 0..=60)?;
+        rest.is_empty().then_some(sign * (hours * 3600 + minutes * 60))?
+    };
+    let days = days_before(year, month, day);
+    Some((days * 86_400 + hour * 3600 + minute * 60 + second - offset, nanos))
 }
 
-pub(super) fn overflow() -> EvalError {
-    EvalError::failed("timestamp overflow")
+/// Takes so many digits, if their number is in a range.
+fn digits(rest: &mut &[u8], count: usize, range: std::ops::RangeInclusive<i64>) -> Option<i64> {
+    let (number, after) = rest.split_at_checked(count)?;
+    let number = number
+        .iter()
+        .try_fold(0, |number, digit| digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0')))?;
+    *rest = after;
+    range.contains(&number).then_some(number)
+}
+
+/// Takes one of these marks.
+fn mark(rest: &mut &[u8], marks: &[u8]) -> Option<()> {
+    let (first, after) = rest.split_first()?;
+    *rest = after;
+    marks.contains(first).then_some(())
+}
+
+/// Takes the fraction of a second, if there is one, in nanoseconds.
+fn fraction(rest: &mut &[u8]) -> Option<u32> {
+    let Some((b'.' | b',', after)) = rest.split_first() else { return Some(0) };
+    let count = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (found, after) = after.split_at(count);
+    *rest = after;
+    let padded = found.iter().copied().chain(std::iter::repeat(b'0')).take(9);
+    (count > 0).then(|| padded.fold(0, |number, digit| number * 10 + u32::from(digit - b'0')))
 }
 
 /// As `string()` writes a timestamp.
-pub(super) fn timestamp_text(stamp: Timestamp) -> String {
-    let local = civil(stamp, Offset::UTC);
+pub(super) fn timestamp_text(stamp: Stamp) -> String {
+    let parts = stamp.parts(0);
     let date = format!(
         "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-        local.year(),
-        local.month(),
-        local.day(),
-        local.hour(),
-        local.minute(),
-        local.second()
+        parts.year, parts.month, parts.day, parts.hour, parts.minute, parts.second
     );
-    let nanos = local.subsec_nanosecond();
-    if nanos == 0 {
+    if parts.nanos == 0 {
         return format!("{date}Z");
     }
-    let digits = format!("{nanos:09}");
+    let digits = format!("{:09}", parts.nanos);
     format!("{date}.{}Z", digits.trim_end_matches('0'))
 }
 
-pub(super) fn civil(stamp: Timestamp, offset: Offset) -> DateTime {
-    TimeZone::fixed(offset).to_datetime(stamp)
-}
-
-pub(super) fn shifted(stamp: Timestamp, nanos: i64) -> Result<Timestamp, EvalError> {
+pub(super) fn shifted(stamp: Stamp, nanos: i64) -> Result<Stamp, EvalError> {
     let sum = stamp.as_nanosecond().checked_add(i128::from(nanos)).ok_or_else(overflow)?;
-    Timestamp::from_nanosecond(sum).map_err(|_| overflow()).and_then(in_range)
-}
-
-pub(super) fn from_seconds(seconds: i64) -> Result<Timestamp, EvalError> {
-    Timestamp::from_second(seconds).map_err(|_| overflow()).and_then(in_range)
+    Stamp::from_nanosecond(sum)
 }
 
 /// Whether a text may be the name of a place with a time zone, which is not supported.
@@ -146,18 +155,90 @@ pub(super) fn is_place(text: &str) -> bool {
     ALONE.contains(&text) || (text.contains('/') && !text.contains(['.', '\\', ' ']))
 }
 
-/// A time zone: `UTC`, or an offset such as `+01:00` or `-5:30`. Names of places are not supported.
-pub(super) fn zone(text: &str) -> Result<Offset, EvalError> {
+/// The largest offset of a time zone in minutes; cel-go has no limit before its numbers overflow.
+const MAX_OFFSET_MINUTES: i64 = 100_000_000;
+
+/// A time zone in seconds east of UTC: `UTC`, or an offset such as `+01:00` or `-5:30`. Names of places are not
+/// supported.
+pub(super) fn zone(text: &str) -> Result<i64, EvalError> {
     if matches!(text, "" | "UTC" | "Z") {
-        return Ok(Offset::UTC);
+        return Ok(0);
     }
     let Some((hours, minutes)) = text.split_once(':') else {
         return Err(EvalError::failed(format!("unknown time zone {text}")));
     };
     let invalid = || EvalError::failed(format!("invalid time zone '{text}'"));
-    let negative = hours.starts_with('-');
-    let hours: i32 = hours.parse().map_err(|_| invalid())?;
-    let minutes: i32 = minutes.parse().map_err(|_| invalid())?;
-    let seconds = hours * 3600 + if negative { -minutes * 60 } else { minutes * 60 };
-    Offset::from_seconds(seconds).map_err(|_| invalid())
+    let is_negative = hours.starts_with('-');
+    let hours: i64 = hours.parse().map_err(|_| invalid())?;
+    let minutes: i64 = minutes.parse().map_err(|_| invalid())?;
+    let minutes = if is_negative { minutes.checked_neg() } else { Some(minutes) };
+    let offset = hours.checked_mul(60).zip(minutes).and_then(|(hours, minutes)| hours.checked_add(minutes));
+    let offset = offset.filter(|offset| offset.unsigned_abs() <= MAX_OFFSET_MINUTES.unsigned_abs());
+    offset.map(|minutes| minutes * 60).ok_or_else(invalid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Go's `time.Parse` with `time.RFC3339`.
+    #[test]
+    fn timestamps_are_read_as_by_go() {
+        for (text, seconds, nanos) in [
+            ("9999-12-31T23:59:59.999999999Z", 253_402_300_799, 999_999_999),
+            ("9999-12-31T23:59:59.9999999999Z", 253_402_300_799, 999_999_999),
+            ("2024-01-01T00:00:00.1234567899999Z", 1_704_067_200, 123_456_789),
+            ("2024-01-01T00:00:00,5Z", 1_704_067_200, 500_000_000),
+            ("2024-01-01T3:00:00Z", 1_704_078_000, 0),
+            ("2024-01-01T03:00:00+24:00", 1_703_991_600, 0),
+            ("2024-01-01T03:00:00+24:60", 1_703_988_000, 0),
+            ("2024-01-01T03:00:00-00:00", 1_704_078_000, 0),
+            ("0001-01-01T00:00:00Z", -62_135_596_800, 0),
+        ] {
+            let stamp = parse_timestamp(text).unwrap();
+            assert_eq!((stamp.as_second(), stamp.parts(0).nanos), (seconds, nanos), "{text}");
+        }
+        for text in ["0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00", "0000-01-01T00:00:00Z"] {
+            assert_eq!(parse_timestamp(text), Err(overflow()), "{text}");
+        }
+        for text in [
+            "",
+            "2024-01-01",
+            "2024-01-01T03:00:00",
+            "2024-01-01T03:00:00.5",
+            "2024-01-01T03:00:00.Z",
+            "2024-01-01T03:00:00+25:00",
+            "2024-01-01T03:00:00+23:61",
+            "2024-01-01T03:00:00+0100",
+            "2024-01-01T03:00:00+1:00",
+            "2024-01-01T03:00:00−01:00",
+            "2024-01-01T03:00:00Z07:00",
+            "2024-01-01T03:00:00z",
+            "2024-01-01T03:00:00 Z",
+            "2024-01-01T03:00:60Z",
+            "2024-01-01T03:60:00Z",
+            "2024-01-01T24:00:00Z",
+            "2024-02-30T03:00:00Z",
+            "2023-02-29T03:00:00Z",
+            "2024-00-01T03:00:00Z",
+            "2024-01-00T03:00:00Z",
+            "2024-1-01T03:00:00Z",
+            "-024-01-01T03:00:00Z",
+            "10000-01-01T00:00:00Z",
+        ] {
+            let message = format!("parsing time \"{text}\" as \"2006-01-02T15:04:05Z07:00\": cannot parse");
+            assert_eq!(parse_timestamp(text), Err(EvalError::Failed(message)), "{text}");
+        }
+    }
+
+    #[test]
+    fn offsets_are_numbers_of_any_size_that_can_be_added() {
+        assert_eq!(zone("-01:30"), Ok(-5400));
+        assert_eq!(zone("+26:00"), Ok(93_600));
+        for text in
+            ["99999999:00", "2147483647:2147483647", "9223372036854775807:0", "-1:-9223372036854775808"]
+        {
+            assert!(zone(text).is_err(), "{text}");
+        }
+    }
 }

@@ -27,6 +27,11 @@ pub trait Variables {
         Err(EvalError::NoSuchAttribute(format!("variables #{number}")))
     }
 
+    /// The error of `variables.NAME`, by number, if it was evaluated and failed.
+    fn known_error(&self, _number: usize) -> Option<EvalError> {
+        None
+    }
+
     /// Where functions that reach outside have their values from; by default such functions fail.
     fn host(&self) -> Option<&dyn Host> {
         None
@@ -81,6 +86,10 @@ impl Variables for Activation<'_> {
 
     fn name(&self, number: usize) -> String {
         self.values.get(number).map(|(name, _)| name.to_string()).unwrap_or_default()
+    }
+
+    fn known_error(&self, number: usize) -> Option<EvalError> {
+        self.found.borrow().get(number)?.as_ref()?.as_ref().err().cloned()
     }
 
     fn definition(&self, number: usize) -> Result<Val, EvalError> {

@@ -187,7 +187,9 @@ impl Query {
             let mut activation = Activation::new(&env, &[]);
             activation.set("object", Val::from_json(document, Numbers::Exact));
             activation.set("oldObject", Val::Null);
-            to_json(&program.evaluate(&activation, &mut Meter::default())?)
+            let mut meter = Meter::default();
+            let value = program.evaluate(&activation, &mut meter)?;
+            to_json(&value, &mut meter)
         });
     }
 }

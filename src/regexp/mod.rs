@@ -29,6 +29,8 @@ pub struct Regexp {
     names: Vec<Option<String>>,
     /// The worst cost of matching one byte of text, relative to a simple expression.
     pub weight: usize,
+    /// About the states of the compiled expression.
+    pub states: usize,
 }
 
 /// An expression that Go refuses, or that is too large to compile.
@@ -51,7 +53,14 @@ impl Regexp {
             regex::Error::CompiledTooBig(_) => RegexpError("expression too large".to_owned()),
             _ => RegexpError::new("unsupported expression", pattern),
         })?;
-        Ok(Self { regex, names: translated.names, weight: 1 + pattern.len() / 16 })
+        let states = states(&translated);
+        Ok(Self { regex, names: translated.names, weight: 1 + pattern.len() / 16, states })
+    }
+
+    /// About the states that an expression has when it is compiled, which takes time for each of them. 0 for one that is
+    /// refused.
+    pub fn states_of(pattern: &str) -> usize {
+        translate(pattern).map_or(0, |translated| states(&translated))
     }
 
     /// Whether the text has a match anywhere.
@@ -132,6 +141,14 @@ impl Regexp {
         };
         self.names.iter().enumerate().find_map(named).unwrap_or_default()
     }
+}
+
+/// Counts multiply what they repeat; classes of Unicode have hundreds of ranges.
+fn states(translated: &Translated) -> usize {
+    const CLASS: usize = 50;
+    let pattern = &translated.pattern;
+    let classes = pattern.matches(r"\p").count() + pattern.matches(r"\P").count();
+    (pattern.len() + CLASS * classes).saturating_mul(translated.repeats as usize)
 }
 
 enum TemplatePart<'a> {

@@ -17,6 +17,8 @@ pub struct Translated {
     pub pattern: String,
     /// The names of the capturing groups; the first is the whole match.
     pub names: Vec<Option<String>>,
+    /// The largest product of nested counts of repetitions.
+    pub repeats: u32,
 }
 
 /// Translates an expression.
@@ -37,7 +39,7 @@ pub fn translate(pattern: &str) -> Result<Translated, RegexpError> {
     if !translator.groups.is_empty() {
         return Err(RegexpError::new("missing closing )", pattern));
     }
-    Ok(Translated { pattern: translator.out, names: translator.names })
+    Ok(Translated { pattern: translator.out, names: translator.names, repeats: translator.repeats })
 }
 
 /// What precedes the current offset.

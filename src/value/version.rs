@@ -78,6 +78,11 @@ impl<'a> Version<'a> {
         self.numbers
     }
 
+    /// The bytes of the pre-release.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.pre_release.as_ref().map_or(0, |text| text.len())
+    }
+
     /// The same version, independent of the parsed text.
     pub fn into_owned(self) -> Version<'static> {
         let pre_release = self.pre_release.map(|text| Cow::Owned(text.into_owned()));

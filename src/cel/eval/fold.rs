@@ -1,6 +1,6 @@
 //! Comprehensions and the other macros with variables.
 
-use super::{Evaluated, Evaluator, LIST_COST, Local};
+use super::{Evaluated, Evaluator, LIST_COST, Local, made_key};
 use crate::cel::ast::FoldKind;
 use crate::cel::error::EvalError;
 use crate::cel::plan::{FoldStep, OptMapStep, Step};
@@ -145,6 +145,7 @@ impl<'a> Evaluator<'a> {
             FoldKind::TransformEntry => {
                 self.meter.spend(costs.taken)?;
                 let Val::Map(added) = self.eval(&fold.body)? else { return Err(EvalError::no_overload()) };
+                self.meter.visit_items(added.len())?;
                 for (key, value) in added.iter() {
                     self.insert(folded, &key, value)?;
                 }
@@ -155,9 +156,7 @@ impl<'a> Evaluator<'a> {
 
     fn insert(&mut self, folded: &mut Folded, key: &Val, value: Val) -> Result<(), EvalError> {
         self.meter.make(2 * size_of::<Val>())?;
-        let name = key
-            .key()
-            .ok_or_else(|| EvalError::failed(format!("unsupported key type: {}", key.type_name())))?;
+        let name = made_key(self.meter, key)?;
         if folded.entries.insert(name, value).is_some() {
             return Err(EvalError::failed(format!("insert failed: key {} already exists", key.display())));
         }

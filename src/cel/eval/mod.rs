@@ -55,6 +55,8 @@ enum Local<'a> {
 
 impl<'a> Evaluator<'a> {
     fn eval(&mut self, step: &'a Step) -> Evaluated {
+        // Not every step has a cost.
+        self.meter.visit(1)?;
         match step {
             Step::Const(value) => Ok(value.clone()),
             Step::Path(path) => self.path(path, true),
@@ -137,8 +139,8 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The inside of an optional value that a ternary yields.
-    fn rewrapped(&self, inner: &Val) -> Evaluated {
-        if self.dialect == Dialect::Kubernetes { rewrapped(inner) } else { Ok(inner.clone()) }
+    fn rewrapped(&mut self, inner: &Val) -> Evaluated {
+        if self.dialect == Dialect::Kubernetes { rewrapped(self.meter, inner) } else { Ok(inner.clone()) }
     }
 
     fn or_else(&mut self, step: &'a OrElseStep) -> Evaluated {
@@ -176,9 +178,7 @@ impl<'a> Evaluator<'a> {
         for (key, value, optional) in entries {
             let key = self.eval(key)?;
             let value = self.eval(value)?;
-            let Some(name) = key.key() else {
-                return Err(EvalError::failed(format!("unsupported key type: {}", key.type_name())));
-            };
+            let name = made_key(self.meter, &key)?;
             match optional_part(value, *optional) {
                 Ok(Some(value)) => {
                     made.insert(name, value);
@@ -238,7 +238,8 @@ impl<'a> Evaluator<'a> {
         if let Some(error) = args.iter().find_map(|arg| arg.as_ref().err()) {
             if !error.is_final() {
                 let values = args.each_ref().map(|arg| arg.clone().unwrap_or(Val::Null));
-                self.meter.spend(call.cost.of_call(&values, &Val::Null))?;
+                let cost = call.cost.of_call(self.meter, &values, &Val::Null)?;
+                self.meter.spend(cost)?;
             }
             return Err(error.clone());
         }
@@ -247,11 +248,28 @@ impl<'a> Evaluator<'a> {
     }
 
     fn applied(&mut self, call: &'a CallStep, args: &[Val]) -> Evaluated {
-        let result = apply(call, self.variables, self.meter, args);
-        let shown = result.as_ref().unwrap_or(&Val::Null);
-        self.meter.spend(call.cost.of_call(args, shown))?;
-        result
+        charged(call, self.variables, self.meter, args)
     }
+}
+
+/// Counts the reading of arguments that are texts: most functions read all of them, also where Kubernetes counts no cost.
+fn read(meter: &mut Meter, args: &[Val]) -> Result<(), EvalError> {
+    args.iter().try_for_each(|arg| {
+        meter.visit_text(match arg {
+            Val::String(text) => text.len(),
+            Val::Bytes(bytes) => bytes.len(),
+            Val::Opaque(opaque) => opaque.text_bytes(),
+            _ => 0,
+        })
+    })
+}
+
+/// A key of a map that is made, whose text is read.
+fn made_key(meter: &mut Meter, key: &Val) -> Result<Key, EvalError> {
+    if let Val::String(text) = key {
+        meter.visit_text(text.len())?;
+    }
+    key.key().ok_or_else(|| EvalError::failed(format!("unsupported key type: {}", key.type_name())))
 }
 
 pub(super) const LIST_COST: u64 = 10;
@@ -269,14 +287,16 @@ fn optional_part(value: Val, optional: bool) -> Result<Option<Val>, Val> {
 
 /// What is inside of an optional value that a ternary yields: the API server's cel-go takes it out and wraps it again, whereby optional
 /// values inside are flattened, `Object{}` becomes a map, and values of Kubernetes' libraries are lost.
-fn rewrapped(inner: &Val) -> Evaluated {
+fn rewrapped(meter: &mut Meter, inner: &Val) -> Evaluated {
+    meter.visit(1)?;
     match inner {
         Val::Optional(None) => Ok(Val::Null),
-        Val::Optional(Some(value)) => rewrapped(value),
+        Val::Optional(Some(value)) => rewrapped(meter, value),
         Val::Message(message) if &*message.name != "JSONPatch" => {
+            meter.make(message.fields.len() * 2 * size_of::<Val>())?;
             let plain = message.fields.iter().map(|(name, value)| {
                 let value = match value {
-                    Val::Message(_) | Val::Optional(_) => rewrapped(value)?,
+                    Val::Message(_) | Val::Optional(_) => rewrapped(meter, value)?,
                     value => value.clone(),
                 };
                 Ok((Key::String(name.clone()), value))
@@ -295,6 +315,28 @@ fn not_optional(key: &str, found: &Val) -> EvalError {
         "cannot initialize optional entry '{key}' from non-optional value {}",
         found.display()
     ))
+}
+
+/// Calls a function with values, for its cost.
+pub(super) fn charged(
+    call: &CallStep,
+    variables: &dyn Variables,
+    meter: &mut Meter,
+    args: &[Val],
+) -> Evaluated {
+    read(meter, args)?;
+    // A call that costs too much is not made.
+    if !call.cost.needs_result() {
+        let cost = call.cost.of_call(meter, args, &Val::Null)?;
+        meter.spend(cost)?;
+    }
+    let result = apply(call, variables, meter, args);
+    if call.cost.needs_result() {
+        let made = result.as_ref().unwrap_or(&Val::Null);
+        let cost = call.cost.of_call(meter, args, made)?;
+        meter.spend(cost)?;
+    }
+    result
 }
 
 /// Calls a function with values.

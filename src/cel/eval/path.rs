@@ -81,6 +81,9 @@ impl<'a> Evaluator<'a> {
                 QualifierKey::Const(key) => (element(node, key), Some(key.clone())),
                 QualifierKey::Step(step) => {
                     let key = self.branch(step)?;
+                    if let Val::String(text) = &key {
+                        self.meter.visit_text(text.len())?;
+                    }
                     let found = element(node, &key);
                     (found, Some(key))
                 }

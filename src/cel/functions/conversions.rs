@@ -1,15 +1,11 @@
 //! Conversions between types, and parts of times.
 
-use jiff::Timestamp;
-use jiff::tz::Offset;
-
 use super::args;
 use super::{Row, open, row};
 use crate::cel::error::EvalError;
 use crate::cel::meter::Meter;
-use crate::cel::time::{
-    civil, duration_text, from_seconds, parse_duration, parse_timestamp, timestamp_text, zone,
-};
+use crate::cel::stamp::{Parts, Stamp};
+use crate::cel::time::{duration_text, parse_duration, parse_timestamp, timestamp_text, zone};
 use crate::cel::value::Val;
 use crate::cel::value::number::{double_text, double_to_int, double_to_uint};
 
@@ -142,15 +138,10 @@ fn to_int(_: &mut Meter, args: &[Val]) -> Result {
         [Val::Uint(value)] => i64::try_from(*value).map(Val::Int).map_err(|_| overflow()),
         [Val::Double(value)] => double_to_int(*value).map(Val::Int).ok_or_else(overflow),
         [Val::Duration(nanos)] => Ok(Val::Int(*nanos)),
-        [Val::Timestamp(stamp)] => Ok(Val::Int(stamp_seconds(*stamp))),
+        [Val::Timestamp(stamp)] => Ok(Val::Int(stamp.as_second())),
         [Val::String(text)] => text.parse().map(Val::Int).map_err(|_| conversion_error("string", "int")),
         _ => Err(no_conversion("int", args)),
     }
-}
-
-/// The seconds of a timestamp, rounded down.
-fn stamp_seconds(stamp: Timestamp) -> i64 {
-    i64::try_from(stamp.as_nanosecond().div_euclid(1_000_000_000)).unwrap_or(i64::MAX)
 }
 
 fn to_uint(_: &mut Meter, args: &[Val]) -> Result {
@@ -199,57 +190,57 @@ pub(in crate::cel) fn to_text(value: &Val) -> std::result::Result<Option<String>
 fn to_timestamp(_: &mut Meter, args: &[Val]) -> Result {
     match args {
         [Val::Timestamp(stamp)] => Ok(Val::Timestamp(*stamp)),
-        [Val::Int(seconds)] => from_seconds(*seconds).map(Val::Timestamp),
+        [Val::Int(seconds)] => Stamp::from_second(*seconds).map(Val::Timestamp),
         [Val::String(text)] => parse_timestamp(text).map(Val::Timestamp),
         _ => Err(no_conversion("timestamp", args)),
     }
 }
 
 /// The date and time in the zone of the second argument, UTC without one.
-fn local(args: &[Val]) -> std::result::Result<jiff::civil::DateTime, EvalError> {
+fn local(args: &[Val]) -> std::result::Result<Parts, EvalError> {
     let Some(Val::Timestamp(stamp)) = args.first() else { return Err(EvalError::no_overload()) };
-    let offset = if args.len() > 1 { zone(args::text(args, 1)?)? } else { Offset::UTC };
-    Ok(civil(*stamp, offset))
+    let offset = if args.len() > 1 { zone(args::text(args, 1)?)? } else { 0 };
+    Ok(stamp.parts(offset))
 }
 
 fn full_year(_: &mut Meter, args: &[Val]) -> Result {
-    Ok(Val::Int(local(args)?.year().into()))
+    Ok(Val::Int(local(args)?.year))
 }
 
 fn month(_: &mut Meter, args: &[Val]) -> Result {
-    Ok(Val::Int(i64::from(local(args)?.month()) - 1))
+    Ok(Val::Int(local(args)?.month - 1))
 }
 
 fn day_of_year(_: &mut Meter, args: &[Val]) -> Result {
-    Ok(Val::Int(i64::from(local(args)?.day_of_year()) - 1))
+    Ok(Val::Int(local(args)?.day_of_year - 1))
 }
 
 fn day_of_month(_: &mut Meter, args: &[Val]) -> Result {
-    Ok(Val::Int(i64::from(local(args)?.day()) - 1))
+    Ok(Val::Int(local(args)?.day - 1))
 }
 
 fn date(_: &mut Meter, args: &[Val]) -> Result {
-    Ok(Val::Int(local(args)?.day().into()))
+    Ok(Val::Int(local(args)?.day))
 }
 
 fn day_of_week(_: &mut Meter, args: &[Val]) -> Result {
-    Ok(Val::Int(local(args)?.weekday().to_sunday_zero_offset().into()))
+    Ok(Val::Int(local(args)?.weekday))
 }
 
 fn hours(_: &mut Meter, args: &[Val]) -> Result {
-    Ok(Val::Int(local(args)?.hour().into()))
+    Ok(Val::Int(local(args)?.hour))
 }
 
 fn minutes(_: &mut Meter, args: &[Val]) -> Result {
-    Ok(Val::Int(local(args)?.minute().into()))
+    Ok(Val::Int(local(args)?.minute))
 }
 
 fn seconds(_: &mut Meter, args: &[Val]) -> Result {
-    Ok(Val::Int(local(args)?.second().into()))
+    Ok(Val::Int(local(args)?.second))
 }
 
 fn milliseconds(_: &mut Meter, args: &[Val]) -> Result {
-    Ok(Val::Int(local(args)?.millisecond().into()))
+    Ok(Val::Int((local(args)?.nanos / 1_000_000).into()))
 }
 
 fn whole(args: &[Val], unit: i64) -> Result {

@@ -98,12 +98,13 @@ impl Clause {
         }
     }
 
-    fn write(self, value: &Val, out: &mut String) -> Result<()> {
+    /// Appends a value. What it writes is counted.
+    fn write(self, meter: &mut Meter, value: &Val, out: &mut String) -> Result<()> {
+        if self.letter == 's' {
+            return text(meter, value, out);
+        }
+        let before = out.len();
         let written = match (self.letter, value) {
-            ('s', _) => {
-                *out += &text(value)?;
-                Ok(())
-            }
             ('d', Val::Int(value)) => write!(out, "{value}"),
             ('d', Val::Uint(value)) => write!(out, "{value}"),
             ('b', Val::Int(value)) => signed(out, *value, |out, value| write!(out, "{value:b}")),
@@ -124,7 +125,8 @@ impl Clause {
             }
             _ => return Err(self.refused(value)),
         };
-        written.map_err(|_| error("out of memory"))
+        written.map_err(|_| error("out of memory"))?;
+        meter.make(out.len() - before)
     }
 
     fn refused(self, value: &Val) -> EvalError {
@@ -213,47 +215,71 @@ fn number(value: &Val) -> Option<f64> {
     }
 }
 
-/// A value as `%s` writes it.
-fn text(value: &Val) -> Result<String> {
+/// Appends a value as `%s` writes it.
+fn text(meter: &mut Meter, value: &Val, out: &mut String) -> Result<()> {
     match value {
-        Val::Null => Ok("null".to_owned()),
-        Val::List(_) | Val::Map(_) => nested(value),
-        Val::Type(t) => Ok(crate::cel::value::type_name(t)),
-        value => to_text(value)?.ok_or_else(|| {
-            error(&format!(
-                "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given {}",
-                value.type_name()
-            ))
-        }),
+        Val::Null => append(meter, out, "null"),
+        Val::List(_) | Val::Map(_) => nested(meter, value, out),
+        Val::Type(t) => append(meter, out, &crate::cel::value::type_name(t)),
+        value => append(meter, out, &plain(value)?),
     }
 }
 
-/// A value inside a list or map.
-fn nested(value: &Val) -> Result<String> {
+fn plain(value: &Val) -> Result<String> {
+    to_text(value)?.ok_or_else(|| {
+        error(&format!(
+            "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given {}",
+            value.type_name()
+        ))
+    })
+}
+
+fn append(meter: &mut Meter, out: &mut String, text: &str) -> Result<()> {
+    meter.make(text.len())?;
+    out.push_str(text);
+    Ok(())
+}
+
+/// Appends a value inside a list or map.
+fn nested(meter: &mut Meter, value: &Val, out: &mut String) -> Result<()> {
+    meter.visit(1)?;
     match value {
         Val::List(list) => {
-            let items: Result<Vec<String>> = list.iter().map(|item| nested(&item)).collect();
-            Ok(format!("[{}]", items?.join(", ")))
+            append(meter, out, "[")?;
+            for (index, item) in list.iter().enumerate() {
+                append(meter, out, if index > 0 { ", " } else { "" })?;
+                nested(meter, &item, out)?;
+            }
+            append(meter, out, "]")
         }
         Val::Map(map) => {
             let mut entries = Vec::new();
             for (key, value) in map.iter() {
-                entries.push((nested(&key)?, nested(&value)?));
+                let mut entry = (String::new(), String::new());
+                nested(meter, &key, &mut entry.0)?;
+                nested(meter, &value, &mut entry.1)?;
+                entries.push(entry);
             }
             entries.sort();
-            let entries: Vec<String> = entries.iter().map(|(key, value)| format!("{key}:{value}")).collect();
-            Ok(format!("{{{}}}", entries.join(", ")))
+            append(meter, out, "{")?;
+            for (index, (key, value)) in entries.iter().enumerate() {
+                append(meter, out, if index > 0 { ", " } else { "" })?;
+                append(meter, out, key)?;
+                append(meter, out, ":")?;
+                append(meter, out, value)?;
+            }
+            append(meter, out, "}")
         }
-        Val::String(text) => Ok(quoted(text)),
-        Val::Bytes(_) => Ok(format!("b{}", quoted(&text(value)?))),
-        Val::Double(number) if number.is_nan() => Ok("\"NaN\"".to_owned()),
+        Val::String(text) => append(meter, out, &quoted(text)),
+        Val::Bytes(_) => append(meter, out, &format!("b{}", quoted(&plain(value)?))),
+        Val::Double(number) if number.is_nan() => append(meter, out, "\"NaN\""),
         Val::Double(number) if number.is_infinite() => {
-            Ok(if *number > 0.0 { "\"+Inf\"" } else { "\"-Inf\"" }.to_owned())
+            append(meter, out, if *number > 0.0 { "\"+Inf\"" } else { "\"-Inf\"" })
         }
-        Val::Double(number) => Ok(format!("{number:.6}")),
-        Val::Duration(_) => Ok(format!("duration({})", quoted(&text(value)?))),
-        Val::Timestamp(_) => Ok(format!("timestamp({})", quoted(&text(value)?))),
-        Val::Null | Val::Bool(_) | Val::Int(_) | Val::Uint(_) | Val::Type(_) => text(value),
+        Val::Double(number) => append(meter, out, &format!("{number:.6}")),
+        Val::Duration(_) => append(meter, out, &format!("duration({})", quoted(&plain(value)?))),
+        Val::Timestamp(_) => append(meter, out, &format!("timestamp({})", quoted(&plain(value)?))),
+        Val::Null | Val::Bool(_) | Val::Int(_) | Val::Uint(_) | Val::Type(_) => text(meter, value, out),
         other => Err(error(&format!("no formatting function for {}", other.type_name()))),
     }
 }
@@ -288,17 +314,15 @@ fn format(meter: &mut Meter, template: &str, list: &List) -> Result<String> {
     let mut out = String::new();
     let mut used = 0;
     for part in parts(template)? {
-        let before = out.len();
         match part {
-            Part::Text(text) => out.push_str(text),
+            Part::Text(text) => append(meter, &mut out, text)?,
             Part::Clause(clause) => {
                 let value =
                     list.get(used).ok_or_else(|| EvalError::failed(format!("index {used} out of range")))?;
                 used += 1;
-                clause.write(&value, &mut out)?;
+                clause.write(meter, &value, &mut out)?;
             }
         }
-        meter.make(out.len() - before)?;
     }
     Ok(out)
 }

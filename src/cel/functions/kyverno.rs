@@ -7,7 +7,6 @@ use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use indexmap::IndexMap;
-use jiff::tz::Offset;
 use sha1::Digest as _;
 
 use crate::value::Value;
@@ -19,7 +18,7 @@ use crate::cel::image::Image;
 use crate::cel::json::marshal;
 use crate::cel::meter::Meter;
 use crate::cel::opaque::Opaque;
-use crate::cel::time::{civil, shifted};
+use crate::cel::time::shifted;
 use crate::cel::value::{Entries, MessageVal, Numbers, Val};
 
 type Result = std::result::Result<Val, EvalError>;
@@ -35,9 +34,7 @@ pub(super) const ROWS: &[Row] = &[
     row("hash.md5", "md5_string_prefixed", "(string) string", md5_hex).kyverno(),
     row("json.unmarshal", "unmarshal_string_dyn", "(dyn) dyn", unmarshal).kyverno(),
     row("json.marshal", "marshal_dyn_string", "(dyn) string", |meter, args| {
-        let text = marshal(&args::value(args, 0))?;
-        meter.make(text.len())?;
-        Ok(Val::string(text))
+        Ok(Val::string(marshal(&args::value(args, 0), meter)?))
     })
     .kyverno(),
     row("time.toCron", "time_to_cron", "(timestamp) string", to_cron).kyverno(),
@@ -80,22 +77,24 @@ pub(super) const ROWS: &[Row] = &[
         Ok(Val::Bool(image(args)?.digest.is_some()))
     })
     .kyverno(),
-    row("registry", "image_registry", "kyverno.image.() string", |_, args| {
-        part(args, |image| &image.registry)
+    row("registry", "image_registry", "kyverno.image.() string", |meter, args| {
+        part(meter, args, |image| &image.registry)
     })
     .kyverno(),
-    row("repository", "image_repository", "kyverno.image.() string", |_, args| {
-        part(args, |image| &image.repository)
+    row("repository", "image_repository", "kyverno.image.() string", |meter, args| {
+        part(meter, args, |image| &image.repository)
     })
     .kyverno(),
-    row("identifier", "image_identifier", "kyverno.image.() string", |_, args| part(args, Image::identifier))
-        .kyverno(),
-    row("tag", "image_tag", "kyverno.image.() string", |_, args| {
-        part(args, |image| image.tag.as_deref().unwrap_or_default())
+    row("identifier", "image_identifier", "kyverno.image.() string", |meter, args| {
+        part(meter, args, Image::identifier)
     })
     .kyverno(),
-    row("digest", "image_digest", "kyverno.image.() string", |_, args| {
-        part(args, |image| image.digest.as_deref().unwrap_or_default())
+    row("tag", "image_tag", "kyverno.image.() string", |meter, args| {
+        part(meter, args, |image| image.tag.as_deref().unwrap_or_default())
+    })
+    .kyverno(),
+    row("digest", "image_digest", "kyverno.image.() string", |meter, args| {
+        part(meter, args, |image| image.digest.as_deref().unwrap_or_default())
     })
     .kyverno(),
     missing("x509.decode", "x509_decode_string", "(string) dyn").kyverno(),
@@ -158,9 +157,8 @@ fn unmarshal(meter: &mut Meter, args: &[Val]) -> Result {
 
 fn to_cron(_: &mut Meter, args: &[Val]) -> Result {
     let Some(Val::Timestamp(stamp)) = args.first() else { return Err(EvalError::no_overload()) };
-    let at = civil(*stamp, Offset::UTC);
-    let weekday = at.weekday().to_sunday_zero_offset();
-    Ok(Val::string(format!("{} {} {} {} {weekday}", at.minute(), at.hour(), at.day(), at.month())))
+    let at = stamp.parts(0);
+    Ok(Val::string(format!("{} {} {} {} {}", at.minute, at.hour, at.day, at.month, at.weekday)))
 }
 
 /// Down to a multiple of a duration since the year 1.
@@ -186,6 +184,7 @@ fn to_map(meter: &mut Meter, args: &[Val]) -> Result {
             values.len()
         )));
     }
+    meter.visit_items(keys.len() * 2)?;
     meter.make(keys.len() * 2 * size_of::<Val>())?;
     let mut entries = Entries::default();
     for (key, value) in keys.iter().zip(values.iter()) {
@@ -197,14 +196,16 @@ fn to_map(meter: &mut Meter, args: &[Val]) -> Result {
                 "the passed key name cannot be handled as a string in the key object list",
             ));
         };
+        meter.visit_text(key_name.len() + value_name.len())?;
         let value = value.get(value_name).unwrap_or(Val::Null);
         entries.extend(name.key().map(|name| (name, value)));
     }
     Ok(Val::map(entries))
 }
 
-fn service_account(_: &mut Meter, args: &[Val]) -> Result {
+fn service_account(meter: &mut Meter, args: &[Val]) -> Result {
     let user = args::text(args, 0)?;
+    meter.make(user.len())?;
     let parts = user.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
     let (namespace, name) = parts.unwrap_or_default();
     let mut fields = IndexMap::default();
@@ -213,7 +214,8 @@ fn service_account(_: &mut Meter, args: &[Val]) -> Result {
     Ok(Val::Message(Arc::new(MessageVal { name: "user.ServiceAccount".into(), fields })))
 }
 
-fn to_image(_: &mut Meter, args: &[Val]) -> Result {
+fn to_image(meter: &mut Meter, args: &[Val]) -> Result {
+    meter.make(args::text(args, 0)?.len() * 2)?;
     Ok(Val::Opaque(Opaque::Image(Image::parse(args::text(args, 0)?)?).into()))
 }
 
@@ -227,6 +229,8 @@ fn image(args: &[Val]) -> std::result::Result<&Image, EvalError> {
     }
 }
 
-fn part(args: &[Val], of: impl Fn(&Image) -> &str) -> Result {
-    Ok(Val::string(of(image(args)?)))
+fn part(meter: &mut Meter, args: &[Val], of: impl Fn(&Image) -> &str) -> Result {
+    let text = of(image(args)?);
+    meter.make(text.len())?;
+    Ok(Val::string(text))
 }

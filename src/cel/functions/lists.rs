@@ -6,7 +6,7 @@ use super::args;
 use super::{Row, open, row};
 use crate::cel::error::EvalError;
 use crate::cel::meter::Meter;
-use crate::cel::value::{List, Val, compare, equal};
+use crate::cel::value::{List, Val, compare, equal, has};
 
 type Result = std::result::Result<Val, EvalError>;
 
@@ -31,34 +31,44 @@ pub(super) const ROWS: &[Row] = &[
     row("sum", "list_duration_sum_duration", "list<duration>.() duration", |meter, args| {
         sum(meter, args, Val::Duration(0))
     }),
-    row("max", "list_{}_max_{}", "list<{}>.() {}", |_, args| extreme(args, "max", Ordering::Less))
+    row("max", "list_{}_max_{}", "list<{}>.() {}", |meter, args| extreme(meter, args, "max", Ordering::Less))
         .each(COMPARABLE),
-    row("min", "list_{}_min_{}", "list<{}>.() {}", |_, args| extreme(args, "min", Ordering::Greater))
-        .each(COMPARABLE),
+    row("min", "list_{}_min_{}", "list<{}>.() {}", |meter, args| {
+        extreme(meter, args, "min", Ordering::Greater)
+    })
+    .each(COMPARABLE),
     row("indexOf", "list_a_index_of_int", "list<A>.(A) int", index_of),
     row("lastIndexOf", "list_a_last_index_of_int", "list<A>.(A) int", last_index_of),
-    row("sets.contains", "list_sets_contains_list", "(list<T>, list<T>) bool", |_, args| {
-        Ok(Val::Bool(has_all(args::list(args, 0)?, args::list(args, 1)?)))
+    row("sets.contains", "list_sets_contains_list", "(list<T>, list<T>) bool", |meter, args| {
+        Ok(Val::Bool(has_all(meter, args::list(args, 0)?, args::list(args, 1)?)?))
     }),
-    row("sets.equivalent", "list_sets_equivalent_list", "(list<T>, list<T>) bool", |_, args| {
+    row("sets.equivalent", "list_sets_equivalent_list", "(list<T>, list<T>) bool", |meter, args| {
         let (a, b) = (args::list(args, 0)?, args::list(args, 1)?);
-        Ok(Val::Bool(has_all(a, b) && has_all(b, a)))
+        Ok(Val::Bool(has_all(meter, a, b)? && has_all(meter, b, a)?))
     }),
-    row("sets.intersects", "list_sets_intersects_list", "(list<T>, list<T>) bool", |_, args| {
+    row("sets.intersects", "list_sets_intersects_list", "(list<T>, list<T>) bool", |meter, args| {
         let (a, b) = (args::list(args, 0)?, args::list(args, 1)?);
-        Ok(Val::Bool(a.iter().any(|item| has(b, &item))))
+        for item in a.iter() {
+            if has(meter, b, &item)? {
+                return Ok(Val::Bool(true));
+            }
+        }
+        Ok(Val::Bool(false))
     }),
 ];
 
-fn has(list: &List, item: &Val) -> bool {
-    list.iter().any(|other| equal(item, &other))
+fn has_all(meter: &mut Meter, list: &List, items: &List) -> std::result::Result<bool, EvalError> {
+    for item in items.iter() {
+        if !has(meter, list, &item)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
-fn has_all(list: &List, items: &List) -> bool {
-    items.iter().all(|item| has(list, &item))
-}
-
+/// Counts the elements of a list that is made, before that.
 fn room(meter: &mut Meter, items: usize) -> std::result::Result<(), EvalError> {
+    meter.visit_items(items)?;
     meter.make(items.saturating_mul(size_of::<Val>()))
 }
 
@@ -90,6 +100,7 @@ fn flatten(meter: &mut Meter, args: &[Val]) -> Result {
     // Lists that are open, with the next index; so that deep lists need no deep stack.
     let mut open = vec![(args::list(args, 0)?.clone(), 0)];
     while let Some((list, index)) = open.pop() {
+        meter.visit(1)?;
         let Some(item) = list.get(index) else { continue };
         open.push((list, index + 1));
         match item {
@@ -123,6 +134,13 @@ fn sorted(meter: &mut Meter, list: &List, keys: &List) -> Result {
         )));
     }
     room(meter, list.len())?;
+    // Sorting compares each key about so often, and texts are read each time.
+    let rounds = keys.len().checked_ilog2().map_or(1, |rounds| rounds as usize + 1);
+    for key in keys.iter() {
+        let text = if let Val::String(text) = &key { text.len() } else { 0 };
+        meter.visit_items(rounds)?;
+        meter.visit_text(text.saturating_mul(rounds))?;
+    }
     let mut pairs: Vec<(Val, Val)> = keys.iter().zip(list.iter()).collect();
     let Some((first, _)) = pairs.first() else { return Ok(Val::List(list.clone())) };
     if compare(first, first).is_err() {
@@ -154,16 +172,31 @@ fn distinct(meter: &mut Meter, args: &[Val]) -> Result {
     room(meter, list.len())?;
     let mut items: Vec<Val> = Vec::new();
     for item in list.iter() {
-        if !items.iter().any(|known| equal(known, &item)) {
+        let mut is_known = false;
+        for known in &items {
+            is_known = is_known || equal(meter, known, &item)?;
+        }
+        if !is_known {
             items.push(item);
         }
     }
     Ok(Val::list(items))
 }
 
-fn is_sorted(_: &mut Meter, args: &[Val]) -> Result {
+/// Counts the comparison of a value with another one.
+fn visit(meter: &mut Meter, value: &Val) -> std::result::Result<(), EvalError> {
+    meter.visit(1)?;
+    meter.visit_text(match value {
+        Val::String(text) => text.len(),
+        Val::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    })
+}
+
+fn is_sorted(meter: &mut Meter, args: &[Val]) -> Result {
     let mut before: Option<Val> = None;
     for item in args::list(args, 0)?.iter() {
+        visit(meter, &item)?;
         if let Some(before) = &before
             && compare(before, &item)? == Some(Ordering::Greater)
         {
@@ -177,15 +210,17 @@ fn is_sorted(_: &mut Meter, args: &[Val]) -> Result {
 fn sum(meter: &mut Meter, args: &[Val], zero: Val) -> Result {
     let mut total = zero;
     for item in args::list(args, 0)?.iter() {
+        meter.visit(1)?;
         total = super::standard::add(meter, &[total, item])?;
     }
     Ok(total)
 }
 
 /// The element from which no other is in that order.
-fn extreme(args: &[Val], name: &str, replaced_if: Ordering) -> Result {
+fn extreme(meter: &mut Meter, args: &[Val], name: &str, replaced_if: Ordering) -> Result {
     let mut best: Option<Val> = None;
     for item in args::list(args, 0)?.iter() {
+        visit(meter, &item)?;
         match &best {
             Some(known) if compare(known, &item)? != Some(replaced_if) => {}
             _ => best = Some(item),
@@ -198,14 +233,25 @@ fn position(found: Option<usize>) -> Val {
     Val::Int(found.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1))
 }
 
-fn index_of(_: &mut Meter, args: &[Val]) -> Result {
-    let item = args::value(args, 1);
-    Ok(position(args::list(args, 0)?.iter().position(|other| equal(&other, &item))))
+fn index_of(meter: &mut Meter, args: &[Val]) -> Result {
+    let length = args::list(args, 0)?.len();
+    first_at(meter, args, 0..length)
 }
 
-fn last_index_of(_: &mut Meter, args: &[Val]) -> Result {
+fn last_index_of(meter: &mut Meter, args: &[Val]) -> Result {
+    let length = args::list(args, 0)?.len();
+    first_at(meter, args, (0..length).rev())
+}
+
+/// The first of these indexes at which the value is.
+fn first_at(meter: &mut Meter, args: &[Val], indexes: impl Iterator<Item = usize>) -> Result {
     let (list, item) = (args::list(args, 0)?, args::value(args, 1));
-    Ok(position(
-        (0..list.len()).rev().find(|index| list.get(*index).is_some_and(|other| equal(&other, &item))),
-    ))
+    for index in indexes {
+        if let Some(other) = list.get(index)
+            && equal(meter, &other, &item)?
+        {
+            return Ok(position(Some(index)));
+        }
+    }
+    Ok(position(None))
 }

@@ -55,9 +55,12 @@ pub(super) const ROWS: &[Row] = &[
 const WHOLE: &[&str] = &["int", "uint"];
 
 /// The number that no other is in that order to; of equal ones the first.
-fn extreme(args: &[Val], name: &str, replaced_if: Ordering) -> Result {
+fn extreme(meter: &mut Meter, args: &[Val], name: &str, replaced_if: Ordering) -> Result {
     let list: Vec<Val> = match args {
-        [Val::List(list)] => list.iter().collect(),
+        [Val::List(list)] => {
+            meter.visit_items(list.len())?;
+            list.iter().collect()
+        }
         _ => args.to_vec(),
     };
     let mut items = list.into_iter();
@@ -79,12 +82,12 @@ fn extreme(args: &[Val], name: &str, replaced_if: Ordering) -> Result {
     Ok(best)
 }
 
-fn min(_: &mut Meter, args: &[Val]) -> Result {
-    extreme(args, "math.@min", Ordering::Greater)
+fn min(meter: &mut Meter, args: &[Val]) -> Result {
+    extreme(meter, args, "math.@min", Ordering::Greater)
 }
 
-fn max(_: &mut Meter, args: &[Val]) -> Result {
-    extreme(args, "math.@max", Ordering::Less)
+fn max(meter: &mut Meter, args: &[Val]) -> Result {
+    extreme(meter, args, "math.@max", Ordering::Less)
 }
 
 fn double(args: &[Val]) -> std::result::Result<f64, EvalError> {
@@ -102,11 +105,20 @@ fn test(args: &[Val], apply: impl Fn(f64) -> bool) -> Result {
     Ok(Val::Bool(apply(double(args)?)))
 }
 
-/// To so many decimals, as Kyverno rounds.
+/// To so many decimals, as Kyverno rounds. Where the power of ten or the product with it is no double any more, there
+/// is nothing to round: the number has no such decimals, or is less than half of the power.
 #[expect(clippy::cast_precision_loss, reason = "as Kyverno computes")]
 fn round(_: &mut Meter, args: &[Val]) -> Result {
-    let shift = 10_f64.powf(args::int(args, 1)? as f64);
-    Ok(Val::Double((double(args)? * shift).round() / shift))
+    let (number, decimals) = (double(args)?, args::int(args, 1)?);
+    let shift = 10_f64.powf(decimals as f64);
+    let product = number * shift;
+    Ok(Val::Double(if !number.is_finite() || shift.is_infinite() || product.is_infinite() {
+        number
+    } else if shift == 0.0 {
+        0.0_f64.copysign(number)
+    } else {
+        product.round() / shift
+    }))
 }
 
 fn abs(_: &mut Meter, args: &[Val]) -> Result {

@@ -18,6 +18,8 @@ mod signature;
 mod standard;
 mod strings;
 mod urls;
+#[cfg(test)]
+mod work_tests;
 
 use std::sync::LazyLock;
 

@@ -85,6 +85,7 @@ fn last(_: &mut Meter, args: &[Val]) -> Result {
 
 fn unwrap(meter: &mut Meter, args: &[Val]) -> Result {
     let list = args::list(args, 0)?;
+    meter.visit_items(list.len())?;
     meter.make(list.len() * size_of::<Val>())?;
     let mut items = Vec::new();
     for item in list.iter() {

@@ -25,7 +25,7 @@ const LIST: &[&str] = &["list", "List"];
 const POST: &[&str] = &["post", "Post"];
 
 pub(super) const ROWS: &[Row] = &[
-    outside("time.now", "time_now", "() timestamp", |call| Ok(Val::Timestamp(call.host.now()))),
+    outside("time.now", "time_now", "() timestamp", |call| Ok(Val::Timestamp(call.host.now().into()))),
     outside("random", "random_string", "(string) string", |call| {
         let pattern = args::text(call.args, 0)?;
         random(call.host, call.meter, pattern)

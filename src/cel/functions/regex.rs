@@ -40,14 +40,33 @@ pub(in crate::cel) fn compile(pattern: &Text) -> std::result::Result<(Text, Arc<
     Regexp::new(pattern).map(|regexp| (pattern.clone(), Arc::new(regexp)))
 }
 
-/// The expression that is the second argument.
+/// So many states take as long as one visit where a text is matched.
+const STATES_PER_VISIT: usize = 32;
+
+/// After each match the rest of the text may be read once more: so many bytes of it take as long as one visit.
+const REST_BYTES_PER_VISIT: usize = 64;
+
+/// The expression that is the second argument, with the work of matching the first once.
 fn compiled(meter: &mut Meter, args: &[Val]) -> std::result::Result<Arc<Regexp>, EvalError> {
+    let regexp = known_or_compiled(meter, args)?;
+    meter.visit_text(args::text(args, 0)?.len().saturating_mul(1 + regexp.states / STATES_PER_VISIT))?;
+    Ok(regexp)
+}
+
+/// Counts the search for the next match in the rest of a text.
+fn search_on(meter: &mut Meter, rest: usize) -> std::result::Result<(), EvalError> {
+    meter.visit_items(1 + rest / REST_BYTES_PER_VISIT)
+}
+
+fn known_or_compiled(meter: &mut Meter, args: &[Val]) -> std::result::Result<Arc<Regexp>, EvalError> {
+    const VISITS_PER_STATE: usize = 4;
     let pattern = args::text(args, 1)?;
     if let Some((known, regexp)) = &meter.regexp
         && known == pattern
     {
         return Ok(Arc::clone(regexp));
     }
+    meter.visit_items(VISITS_PER_STATE.saturating_mul(Regexp::states_of(pattern)))?;
     let regexp = Regexp::new(pattern).map_err(|error| EvalError::failed(error.to_string()))?;
     let regexp = Arc::new(regexp);
     meter.regexp = Some((pattern.clone(), Arc::clone(&regexp)));
@@ -74,7 +93,9 @@ fn find_all(meter: &mut Meter, args: &[Val]) -> Result {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let regexp = compiled(meter, args)?;
     let mut found = Vec::new();
-    for groups in regexp.groups(args::text(args, 0)?).take(limit) {
+    let text = args::text(args, 0)?;
+    for (place, groups) in regexp.places(text).take(limit) {
+        search_on(meter, text.len() - place.end)?;
         found.push(made(meter, groups.first().copied().flatten().unwrap_or_default())?);
     }
     Ok(Val::list(found))
@@ -108,7 +129,9 @@ fn extract(meter: &mut Meter, args: &[Val]) -> Result {
 fn extract_all(meter: &mut Meter, args: &[Val]) -> Result {
     let regexp = one_group(meter, args)?;
     let mut found = Vec::new();
-    for groups in regexp.groups(args::text(args, 0)?) {
+    let text = args::text(args, 0)?;
+    for (place, groups) in regexp.places(text) {
+        search_on(meter, text.len() - place.end)?;
         match groups.as_slice() {
             [_, group, ..] if group.unwrap_or_default().is_empty() => {}
             [_, Some(text), ..] | [Some(text)] => found.push(made(meter, text)?),
@@ -129,6 +152,7 @@ fn replace(meter: &mut Meter, args: &[Val]) -> Result {
     let mut out = String::new();
     let mut copied = 0;
     for (place, groups) in regexp.places(text).take(limit) {
+        search_on(meter, text.len() - place.end)?;
         meter.make(place.start - copied)?;
         out.push_str(&text[copied..place.start]);
         copied = place.end;

@@ -8,8 +8,9 @@ use super::{Row, open, row};
 use crate::cel::env::Dialect;
 use crate::cel::error::EvalError;
 use crate::cel::meter::Meter;
-use crate::cel::time::{overflow, shifted};
-use crate::cel::value::{List, Val, compare, equal};
+use crate::cel::stamp::overflow;
+use crate::cel::time::shifted;
+use crate::cel::value::{List, Val, compare, equal, has};
 
 type Result = std::result::Result<Val, EvalError>;
 
@@ -26,7 +27,10 @@ pub(super) const ROWS: &[Row] = &[
     row("_[?_]", "map_optindex_optional_value", "(map<A, B>, A) optional<B>", not_called),
     row("_[?_]", "optional_map_optindex_optional_value", "(optional<map<A, B>>, A) optional<B>", not_called),
     open("_==_", "equals", "(A, A) bool", equals),
-    open("_!=_", "not_equals", "(A, A) bool", |_, args| Ok(Val::Bool(!equal(&args[0], &args[1])))),
+    open("_!=_", "not_equals", "(A, A) bool", |meter, args| {
+        let [a, b] = args else { return Err(EvalError::no_overload()) };
+        Ok(Val::Bool(!equal(meter, a, b)?))
+    }),
     open("!_", "logical_not", "(bool) bool", not),
     open("-_", "negate_{}", "({}) {}", negate).each(&["int", "double"]),
     open("_+_", "add_{}", "({}, {}) {}", add).each(&["bytes", "double", "duration"]),
@@ -69,7 +73,7 @@ fn not_called(_: &mut Meter, _: &[Val]) -> Result {
     Err(EvalError::no_overload())
 }
 
-fn equals(_: &mut Meter, args: &[Val]) -> Result {
+fn equals(meter: &mut Meter, args: &[Val]) -> Result {
     let [a, b] = args else { return Err(EvalError::no_overload()) };
     // Kubernetes cannot compare a quantity with the result of a sum on the right side.
     if let (Val::Opaque(left), Val::Opaque(right)) = (a, b)
@@ -78,7 +82,7 @@ fn equals(_: &mut Meter, args: &[Val]) -> Result {
     {
         return Err(EvalError::no_overload());
     }
-    Ok(Val::Bool(equal(a, b)))
+    Ok(Val::Bool(equal(meter, a, b)?))
 }
 
 fn not(_: &mut Meter, args: &[Val]) -> Result {
@@ -123,6 +127,7 @@ pub(super) fn add(meter: &mut Meter, args: &[Val]) -> Result {
             Ok(Val::bytes([&**a, &**b].concat()))
         }
         [Val::List(a), Val::List(b)] => {
+            meter.visit_items(a.len() + b.len())?;
             meter.make((a.len() + b.len()) * size_of::<Val>())?;
             Ok(joined(a, b))
         }
@@ -223,9 +228,9 @@ fn greater_equals(meter: &mut Meter, args: &[Val]) -> Result {
     ordered(meter, args, Ordering::is_ge)
 }
 
-fn contains(_: &mut Meter, args: &[Val]) -> Result {
+fn contains(meter: &mut Meter, args: &[Val]) -> Result {
     match args {
-        [item, Val::List(list)] => Ok(Val::Bool(list.iter().any(|other| equal(item, &other)))),
+        [item, Val::List(list)] => Ok(Val::Bool(has(meter, list, item)?)),
         [key, Val::Map(map)] => Ok(Val::Bool(map.find(key).is_some())),
         _ => Err(EvalError::no_overload()),
     }

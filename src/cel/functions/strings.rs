@@ -180,6 +180,7 @@ fn join(meter: &mut Meter, args: &[Val]) -> Result {
         let Val::String(item) = item else {
             return Err(EvalError::failed(format!("join: invalid input: {}", item.display())));
         };
+        meter.visit(1)?;
         meter.make(item.len() + separator.len())?;
         if index > 0 {
             text.push_str(separator);

@@ -20,14 +20,14 @@ pub(super) const ROWS: &[Row] = &[
     row("isURL", "is_url_string", "(string) bool", |_, args| {
         Ok(Val::Bool(Url::parse_whole(args::text(args, 0)?).is_ok()))
     }),
-    row("getScheme", "url_get_scheme", "kubernetes.URL.() string", |_, args| {
-        Ok(Val::string(url(args)?.scheme()))
+    row("getScheme", "url_get_scheme", "kubernetes.URL.() string", |meter, args| {
+        made(meter, url(args)?.scheme())
     }),
-    row("getHost", "url_get_host", "kubernetes.URL.() string", |_, args| Ok(Val::string(url(args)?.host()))),
-    row("getHostname", "url_get_hostname", "kubernetes.URL.() string", |_, args| {
-        Ok(Val::string(url(args)?.hostname()))
+    row("getHost", "url_get_host", "kubernetes.URL.() string", |meter, args| made(meter, url(args)?.host())),
+    row("getHostname", "url_get_hostname", "kubernetes.URL.() string", |meter, args| {
+        made(meter, url(args)?.hostname())
     }),
-    row("getPort", "url_get_port", "kubernetes.URL.() string", |_, args| Ok(Val::string(url(args)?.port()))),
+    row("getPort", "url_get_port", "kubernetes.URL.() string", |meter, args| made(meter, url(args)?.port())),
     row("getEscapedPath", "url_get_escaped_path", "kubernetes.URL.() string", |meter, args| {
         let path = url(args)?.escaped_path();
         meter.make(path.len())?;
@@ -35,6 +35,11 @@ pub(super) const ROWS: &[Row] = &[
     }),
     row("getQuery", "url_get_query", "kubernetes.URL.() map<string, list<string>>", query),
 ];
+
+fn made(meter: &mut Meter, text: &str) -> Result {
+    meter.make(text.len())?;
+    Ok(Val::string(text))
+}
 
 fn url(args: &[Val]) -> std::result::Result<&Url, EvalError> {
     match args.first() {

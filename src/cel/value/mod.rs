@@ -2,17 +2,37 @@
 
 pub(super) mod number;
 
+/// How often elements were read and values compared, for tests of what is charged.
+#[cfg(test)]
+pub(super) mod steps {
+    use std::cell::Cell;
+
+    thread_local! {
+        static STEPS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count() {
+        STEPS.set(STEPS.get() + 1);
+    }
+
+    /// The steps since the last call.
+    pub(in crate::cel) fn take() -> u64 {
+        STEPS.replace(0)
+    }
+}
+
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
-use jiff::Timestamp;
 
 use crate::value::{Map, Number, Text, Value};
 
 use crate::cel::error::EvalError;
+use crate::cel::meter::Meter;
 use crate::cel::opaque::Opaque;
+use crate::cel::stamp::Stamp;
 use crate::cel::types::Type;
 
 /// What the numbers of manifests are.
@@ -46,7 +66,7 @@ pub enum Val {
     /// A span of time in nanoseconds.
     Duration(i64),
     /// A point in time.
-    Timestamp(Timestamp),
+    Timestamp(Stamp),
     /// A type.
     Type(Arc<Type>),
     /// A value that may be absent.
@@ -250,6 +270,8 @@ impl List {
 
     /// An element.
     pub fn get(&self, index: usize) -> Option<Val> {
+        #[cfg(test)]
+        steps::count();
         match self {
             Self::Json(items, numbers) => items.get(index).map(|item| Val::from_json(item, *numbers)),
             Self::Made(items) | Self::Joined(items) => items.get(index).cloned(),
@@ -303,6 +325,8 @@ impl Mapping {
 
     /// The entry at a position.
     pub(super) fn at(&self, index: usize) -> Option<(Val, Val)> {
+        #[cfg(test)]
+        steps::count();
         match self {
             Self::Json(members, numbers) => members
                 .get_index(index)
@@ -330,36 +354,83 @@ impl Key {
 }
 
 /// Whether two values are equal; values of different types are not, numbers by their value.
-pub(super) fn equal(a: &Val, b: &Val) -> bool {
-    match (a, b) {
+///
+/// # Errors
+///
+/// The limit of visits: lists may have one value in many places.
+pub(super) fn equal(meter: &mut Meter, a: &Val, b: &Val) -> Result<bool, EvalError> {
+    meter.visit(1)?;
+    Ok(match (a, b) {
         (Val::Null, Val::Null) => true,
         (Val::Bool(a), Val::Bool(b)) => a == b,
-        (Val::String(a), Val::String(b)) => a == b,
-        (Val::Bytes(a), Val::Bytes(b)) => a == b,
+        (Val::String(a), Val::String(b)) => {
+            meter.visit_text(a.len().min(b.len()))?;
+            a == b
+        }
+        (Val::Bytes(a), Val::Bytes(b)) => {
+            meter.visit_text(a.len().min(b.len()))?;
+            a == b
+        }
         (Val::Duration(a), Val::Duration(b)) => a == b,
         (Val::Timestamp(a), Val::Timestamp(b)) => a == b,
         (Val::Type(a), Val::Type(b)) => type_names_equal(a, b),
         (Val::Optional(None), Val::Optional(None)) => true,
-        (Val::Optional(Some(a)), Val::Optional(Some(b))) => equal(a, b),
-        (Val::List(a), Val::List(b)) => lists_equal(a, b),
+        (Val::Optional(Some(a)), Val::Optional(Some(b))) => equal(meter, a, b)?,
+        (Val::List(a), Val::List(b)) => {
+            a.len() == b.len() && all(a.iter().zip(b.iter()), |(a, b)| equal(meter, &a, &b))?
+        }
         (Val::Map(a), Val::Map(b)) => {
             a.len() == b.len()
-                && a.iter().all(|(key, value)| b.find(&key).is_some_and(|other| equal(&value, &other)))
+                && all(a.iter(), |(key, value)| match find(meter, b, &key)? {
+                    Some(other) => equal(meter, &value, &other),
+                    None => Ok(false),
+                })?
         }
         (Val::Message(a), Val::Message(b)) => {
             a.name == b.name
                 && a.fields.len() == b.fields.len()
-                && a.fields
-                    .iter()
-                    .all(|(name, value)| b.fields.get(name).is_some_and(|other| equal(value, other)))
+                && all(&a.fields, |(name, value)| match b.fields.get(name) {
+                    Some(other) => equal(meter, value, other),
+                    None => Ok(false),
+                })?
         }
-        (Val::Opaque(a), Val::Opaque(b)) => a == b,
+        (Val::Opaque(a), Val::Opaque(b)) => {
+            meter.visit_text(a.text_bytes())?;
+            a == b
+        }
         _ => number::compare(a, b) == Some(Ordering::Equal),
-    }
+    })
 }
 
-fn lists_equal(a: &List, b: &List) -> bool {
-    a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| equal(&a, &b))
+/// Whether a list has an element that is equal to a value.
+pub(super) fn has(meter: &mut Meter, list: &List, item: &Val) -> Result<bool, EvalError> {
+    for other in list.iter() {
+        if equal(meter, item, &other)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What a map has under a key, whose text is read.
+fn find(meter: &mut Meter, map: &Mapping, key: &Val) -> Result<Option<Val>, EvalError> {
+    if let Val::String(text) = key {
+        meter.visit_text(text.len())?;
+    }
+    Ok(map.find(key))
+}
+
+/// Whether all items fit.
+fn all<T>(
+    items: impl IntoIterator<Item = T>,
+    mut fits: impl FnMut(T) -> Result<bool, EvalError>,
+) -> Result<bool, EvalError> {
+    for item in items {
+        if !fits(item)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn type_names_equal(a: &Type, b: &Type) -> bool {
@@ -388,6 +459,8 @@ pub(super) fn type_name(t: &Type) -> String {
 
 /// The order of two values of comparable types.
 pub(super) fn compare(a: &Val, b: &Val) -> Result<Option<Ordering>, EvalError> {
+    #[cfg(test)]
+    steps::count();
     match (a, b) {
         (Val::Bool(a), Val::Bool(b)) => Ok(Some(a.cmp(b))),
         (Val::String(a), Val::String(b)) => Ok(Some(a.cmp(b))),

@@ -4,7 +4,7 @@
 //! another way than everything else: there maps and lists that the expression made do not nest, and null, durations and
 //! timestamps are no values.
 
-use crate::cel::{Entries, EvalError, Key, List, Mapping, MessageVal, Val, to_json};
+use crate::cel::{Entries, EvalError, Key, List, Mapping, MessageVal, Meter, Val, part_to_json};
 use crate::patch::ComputedOperation;
 use crate::value::{Map, Number, Value};
 
@@ -29,10 +29,12 @@ pub(super) fn operations(patch: &Val) -> Result<Vec<ComputedOperation>, Mutation
     let Val::List(list) = patch else {
         return Err(EvalError::NoSuchOverload(String::new()).into());
     };
-    list.iter().map(|item| operation(&item)).collect()
+    // One value may occur in several places and operations.
+    let mut meter = Meter::default();
+    list.iter().map(|item| operation(&mut meter, &item)).collect()
 }
 
-fn operation(item: &Val) -> Result<ComputedOperation, MutationError> {
+fn operation(meter: &mut Meter, item: &Val) -> Result<ComputedOperation, MutationError> {
     let Val::Message(message) = unwrapped(item) else {
         return Err(EvalError::NoSuchOverload(String::new()).into());
     };
@@ -40,7 +42,7 @@ fn operation(item: &Val) -> Result<ComputedOperation, MutationError> {
         Some(Val::String(text)) => text.clone(),
         _ => "".into(),
     };
-    let value = message.fields.get("value").map(value).transpose()?;
+    let value = message.fields.get("value").map(|found| value(meter, found)).transpose()?;
     Ok(ComputedOperation { op: text("op"), path: text("path"), from: text("from"), value })
 }
 
@@ -51,13 +53,15 @@ fn unwrapped(value: &Val) -> &Val {
     }
 }
 
-fn value(value: &Val) -> Converted {
+fn value(meter: &mut Meter, value: &Val) -> Converted {
     match unwrapped(value) {
         Val::Message(message) if is_object(message) => {
-            type_names::check(message)?;
-            fields(message, true, 0)
+            if let Some(error) = type_names::mismatch(meter, message)? {
+                return Err(error.into());
+            }
+            fields(meter, message, true, 0)
         }
-        other => plain(other, 0),
+        other => plain(meter, other, 0),
     }
 }
 
@@ -67,26 +71,26 @@ fn is_object(message: &MessageVal) -> bool {
 }
 
 /// A value that is not in an `Object{…}`.
-fn plain(value: &Val, depth: usize) -> Converted {
-    let depth = deeper(depth)?;
+fn plain(meter: &mut Meter, value: &Val, depth: usize) -> Converted {
+    let depth = deeper(meter, depth)?;
     match unwrapped(value) {
         Val::Optional(_) => Err(MutationError::AbsentValue),
         Val::Message(message) if is_object(message) => Err(MutationError::CrashesOnObjects),
-        Val::List(List::Made(items)) => all(items, |item| plain(item, depth)),
-        Val::List(List::Joined(items)) => all(items, |item| inside(item, false, depth)),
-        Val::Map(Mapping::Made(entries)) => members(entries, |value| plain(value, depth)),
+        Val::List(List::Made(items)) => all(items, |item| plain(meter, item, depth)),
+        Val::List(List::Joined(items)) => all(items, |item| inside(meter, item, false, depth)),
+        Val::Map(Mapping::Made(entries)) => members(entries, |value| plain(meter, value, depth)),
         other @ (Val::Message(_) | Val::Type(_)) => Err(no_value(other)),
-        other => Ok(with_numbers(to_json(other)?, is_unsafe, as_text)),
+        other => Ok(with_numbers(part_to_json(other, meter)?, is_unsafe, as_text)),
     }
 }
 
 /// The fields of an `Object{…}`. `is_strict`: not in a list that was joined.
-fn fields(message: &MessageVal, is_strict: bool, depth: usize) -> Converted {
-    let depth = deeper(depth)?;
-    let field = |value: &Val| match unwrapped(value) {
-        Val::List(List::Made(items)) => all(items, |item| inside(item, is_strict, depth)),
-        Val::Map(Mapping::Made(entries)) => members(entries, |value| inside(value, is_strict, depth)),
-        other => inside(other, is_strict, depth),
+fn fields(meter: &mut Meter, message: &MessageVal, is_strict: bool, depth: usize) -> Converted {
+    let depth = deeper(meter, depth)?;
+    let mut field = |value: &Val| match unwrapped(value) {
+        Val::List(List::Made(items)) => all(items, |item| inside(meter, item, is_strict, depth)),
+        Val::Map(Mapping::Made(entries)) => members(entries, |value| inside(meter, value, is_strict, depth)),
+        other => inside(meter, other, is_strict, depth),
     };
     let converted: Result<Map, _> =
         message.fields.iter().map(|(name, value)| Ok((name.clone(), field(value)?))).collect();
@@ -94,29 +98,31 @@ fn fields(message: &MessageVal, is_strict: bool, depth: usize) -> Converted {
 }
 
 /// A value in a field of an `Object{…}`, or in a list that was joined.
-fn inside(value: &Val, is_strict: bool, depth: usize) -> Converted {
-    let depth = deeper(depth)?;
+fn inside(meter: &mut Meter, value: &Val, is_strict: bool, depth: usize) -> Converted {
+    let depth = deeper(meter, depth)?;
     match unwrapped(value) {
         Val::Optional(_) => Ok(Value::Null),
-        Val::Message(message) if is_object(message) => fields(message, is_strict, depth),
-        Val::List(List::Joined(items)) => all(items, |item| inside(item, is_strict, depth)),
-        other @ Val::Type(_) => Ok(to_json(other)?),
+        Val::Message(message) if is_object(message) => fields(meter, message, is_strict, depth),
+        Val::List(List::Joined(items)) => all(items, |item| inside(meter, item, is_strict, depth)),
+        other @ Val::Type(_) => Ok(part_to_json(other, meter)?),
         other @ (Val::List(List::Json(..)) | Val::Map(Mapping::Json(..)) | Val::Int(_) | Val::Uint(_))
             if is_strict =>
         {
-            Ok(with_numbers(to_json(other)?, is_unsafe, rounded))
+            Ok(with_numbers(part_to_json(other, meter)?, is_unsafe, rounded))
         }
-        other @ (Val::Bool(_) | Val::Double(_) | Val::String(_) | Val::Bytes(_)) => Ok(to_json(other)?),
+        other @ (Val::Bool(_) | Val::Double(_) | Val::String(_) | Val::Bytes(_)) => {
+            Ok(part_to_json(other, meter)?)
+        }
         other if is_strict => Err(no_value(other)),
-        other => plain(other, depth),
+        other => plain(meter, other, depth),
     }
 }
 
-fn all(items: &[Val], convert: impl Fn(&Val) -> Converted) -> Converted {
-    items.iter().map(convert).collect::<Result<Vec<_>, _>>().map(Value::array)
+fn all(items: &[Val], mut convert: impl FnMut(&Val) -> Converted) -> Converted {
+    items.iter().map(&mut convert).collect::<Result<Vec<_>, _>>().map(Value::array)
 }
 
-fn members(entries: &Entries, convert: impl Fn(&Val) -> Converted) -> Converted {
+fn members(entries: &Entries, mut convert: impl FnMut(&Val) -> Converted) -> Converted {
     let member = |(key, value): (&Key, &Val)| match key {
         Key::String(key) => Ok((key.clone(), convert(value)?)),
         _ => Err(MutationError::NoTextKey),
@@ -128,7 +134,9 @@ fn no_value(value: &Val) -> MutationError {
     MutationError::NoValue(value.type_name().to_owned())
 }
 
-fn deeper(depth: usize) -> Result<usize, MutationError> {
+/// Counts a value, and the level that it is on.
+fn deeper(meter: &mut Meter, depth: usize) -> Result<usize, MutationError> {
+    meter.visit(1)?;
     if depth >= MAX_DEPTH {
         return Err(MutationError::TooDeep);
     }

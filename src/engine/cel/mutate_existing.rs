@@ -1,6 +1,6 @@
 //! Policies that mutate stored objects: one object triggers them, others are changed.
 
-use crate::cel::{EvalError, Val, to_json};
+use crate::cel::{EvalError, Meter, Val, to_json};
 use crate::diagnostics::Code;
 use crate::engine::evaluation::Evaluation;
 use crate::engine::targets::{TargetId, Targets};
@@ -242,7 +242,7 @@ fn targets_number(targets: &Targets, evaluation: &Evaluation<'_>, object: &Value
 
 /// The objects of a list, or the single one.
 fn objects_of(value: &Val) -> Result<Vec<Value>, EvalError> {
-    let value = to_json(value)?;
+    let value = to_json(value, &mut Meter::default())?;
     Ok(match value.get("items").and_then(Value::as_array) {
         Some(items) => items.to_vec(),
         None if value.get("kind").is_some() => vec![value],

@@ -214,6 +214,10 @@ impl Variables for Scope<'_> {
         value
     }
 
+    fn known_error(&self, number: usize) -> Option<EvalError> {
+        self.found.borrow().get(number)?.as_ref()?.as_ref().err().cloned()
+    }
+
     fn host(&self) -> Option<&dyn Host> {
         Some(self)
     }

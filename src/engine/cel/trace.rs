@@ -1,6 +1,6 @@
 //! What explanations show of a policy.
 
-use crate::cel::{EvalError, Program, Val, reasons, to_json};
+use crate::cel::{EvalError, Meter, Program, Val, reasons, to_json};
 use crate::patch::FailedTest;
 use crate::policy::Expression;
 use crate::report::{ExpressionTrace, TestTrace, Trace, VariableError};
@@ -102,6 +102,7 @@ impl Tracer {
 
 fn shown(value: &Result<Val, EvalError>) -> Result<Value, VariableError> {
     let value = value.as_ref().map_err(ToString::to_string);
-    let json = value.and_then(|value| to_json(value).map_err(|error| error.to_string()));
+    let json =
+        value.and_then(|value| to_json(value, &mut Meter::default()).map_err(|error| error.to_string()));
     json.map_err(VariableError)
 }

@@ -1,6 +1,6 @@
 //! The names of constructed types: that of `Object.spec` is the path of the field that it is the value of.
 
-use crate::cel::{List, Mapping, MessageVal, Val};
+use crate::cel::{EvalError, List, Mapping, MessageVal, Meter, Val};
 
 /// A type name that is not the path of its field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,14 +17,19 @@ impl TypeNameError {
     }
 }
 
-/// Checks the names of all messages inside of a message. Its own name is free. Lists and maps on the way have no names.
-pub(super) fn check(message: &MessageVal) -> Result<(), TypeNameError> {
+/// A wrong name among those of all messages inside of a message. Its own name is free. Lists and maps on the way have no names.
+///
+/// # Errors
+///
+/// More values than the meter allows.
+pub(super) fn mismatch(meter: &mut Meter, message: &MessageVal) -> Result<Option<TypeNameError>, EvalError> {
     let path = message.name.to_string();
     let mut open = vec![(Node::Message(message), path)];
     while let Some((node, path)) = open.pop() {
+        meter.visit(node.len())?;
         match node {
             Node::Message(message) if *message.name != *path => {
-                return Err(TypeNameError { found: message.name.to_string(), expected: path });
+                return Ok(Some(TypeNameError { found: message.name.to_string(), expected: path }));
             }
             Node::Message(message) => {
                 let fields = message.fields.iter().rev();
@@ -40,7 +45,7 @@ pub(super) fn check(message: &MessageVal) -> Result<(), TypeNameError> {
             }
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// What may contain messages.
@@ -48,6 +53,18 @@ enum Node<'v> {
     Message(&'v MessageVal),
     List(&'v [Val]),
     Map(&'v crate::cel::Entries),
+}
+
+impl Node<'_> {
+    /// The number of values in it.
+    fn len(&self) -> u64 {
+        let length = match self {
+            Self::Message(message) => message.fields.len(),
+            Self::List(items) => items.len(),
+            Self::Map(entries) => entries.len(),
+        };
+        length as u64
+    }
 }
 
 fn node_of(value: &Val) -> Option<Node<'_>> {

@@ -3,11 +3,10 @@
 
 use std::fmt;
 
-use crate::patch::limits::{MAX_COPIED_BYTES, MAX_OPERATIONS, MAX_PATH_TOKENS};
+use crate::patch::limits::{CopyCounter, MAX_OPERATIONS, MAX_PATH_TOKENS};
 use crate::patch::{IndexError, Limit, MissingPart, PatchError};
 use crate::value::{Pointer, Text, Value};
 
-use super::edit::approximate_size;
 use super::edit::locate::{
     Container, check_depth, container, container_mut, element_index, index_error, insertion_index, missing,
 };
@@ -88,7 +87,7 @@ pub fn apply_computed(base: &Value, operations: &[ComputedOperation]) -> Result<
     if operations.len() > MAX_OPERATIONS {
         return Err(failed(None, None, Limit::Operations.into()));
     }
-    let mut editor = Editor { document: base.clone(), copied: 0 };
+    let mut editor = Editor { document: base.clone(), copied: CopyCounter::default() };
     for (index, operation) in operations.iter().enumerate() {
         let result = editor.apply(operation).map_err(|error| {
             let is_about_path = !matches!(error, PatchError::UnknownOperation { .. });
@@ -104,8 +103,8 @@ pub fn apply_computed(base: &Value, operations: &[ComputedOperation]) -> Result<
 
 struct Editor {
     document: Value,
-    /// How many bytes of values were copied, about.
-    copied: usize,
+    /// What was copied so far.
+    copied: CopyCounter,
 }
 
 impl Editor {
@@ -123,7 +122,7 @@ impl Editor {
             OperationKind::Copy => {
                 let from = &split(&operation.from)?;
                 let value = self.found(kind, from, MissingPart::From)?.cloned().unwrap_or_default();
-                self.copied += approximate_size(&value, MAX_COPIED_BYTES.saturating_sub(self.copied))?;
+                self.copied.count(&value)?;
                 self.add(kind, path, value, MissingPart::Destination)?;
             }
             OperationKind::Move => {

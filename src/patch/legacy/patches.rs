@@ -6,7 +6,7 @@ use crate::patch::json_patch::edit::locate::{
     missing,
 };
 use crate::patch::json_patch::path::Path;
-use crate::patch::limits::StepCounter;
+use crate::patch::limits::{CopyCounter, StepCounter};
 use crate::patch::{
     IndexError, JsonPatch, MissingPart, Operation, OperationError, OperationKind, PatchError,
 };
@@ -58,7 +58,7 @@ impl LegacyPatches {
     pub fn apply(&self, base: &Value) -> Result<Value, PatchError> {
         // Parents are created as in documented JSON patches.
         let tracker = DivergenceTracker::new(Semantics::Documented);
-        let editor = Editor { document: base.clone(), tracker: &tracker, copied: 0 };
+        let editor = Editor { document: base.clone(), tracker: &tracker, copied: CopyCounter::default() };
         let mut legacy = LegacyEditor { editor, steps: StepCounter::default() };
         let mut failures = Vec::new();
         for operation in self.patch.operations() {

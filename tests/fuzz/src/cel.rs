@@ -57,7 +57,7 @@ fn outcome(env: &Env, text: &str, root: &Value) -> Result<Outcome, Vec<usize>> {
     let result = program.evaluate(&activation, &mut meter);
     assert!(result.is_err() || meter.cost() <= COST_LIMIT, "more than the limit");
     if let Ok(value) = &result
-        && let Ok(json) = to_json(value)
+        && let Ok(json) = to_json(value, &mut Meter::default())
         && json.depth() < MAX_DEPTH
     {
         assert_eq!(Value::from_json(&json.to_json()).as_ref(), Ok(&json));

@@ -2,6 +2,7 @@
 
 mod acceptance;
 mod apply;
+mod limits;
 mod values;
 
 use crate::engine::{EmptyWorld, Engine, Settings, Targets};

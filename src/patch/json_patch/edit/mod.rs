@@ -2,7 +2,7 @@
 
 pub(in crate::patch) mod locate;
 
-use crate::patch::limits::{MAX_COPIED_BYTES, MAX_PADDING};
+use crate::patch::limits::{CopyCounter, MAX_PADDING};
 use crate::patch::{IndexError, Limit, MissingPart, PatchError};
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::Value;
@@ -25,7 +25,7 @@ impl JsonPatch {
     ///
     /// The first operation that cannot be applied.
     pub fn apply(&self, base: &Value, tracker: &DivergenceTracker) -> Result<Value, PatchError> {
-        let mut editor = Editor { document: base.clone(), tracker, copied: 0 };
+        let mut editor = Editor { document: base.clone(), tracker, copied: CopyCounter::default() };
         for operation in self.operations() {
             editor.apply(operation)?;
         }
@@ -37,8 +37,8 @@ impl JsonPatch {
 pub(in crate::patch) struct Editor<'a> {
     pub(in crate::patch) document: Value,
     pub(in crate::patch) tracker: &'a DivergenceTracker,
-    /// How many bytes of values were copied, about.
-    pub(in crate::patch) copied: usize,
+    /// What was copied so far.
+    pub(in crate::patch) copied: CopyCounter,
 }
 
 impl Editor<'_> {
@@ -52,13 +52,13 @@ impl Editor<'_> {
             OperationKind::Test => self.test(path, value),
             OperationKind::Copy => {
                 let value = self.source(OperationKind::Copy, operation.source())?.clone();
-                self.copied += approximate_size(&value, MAX_COPIED_BYTES.saturating_sub(self.copied))?;
+                self.copied.count(&value)?;
                 self.insert(OperationKind::Copy, path, value, MissingPart::Destination)
             }
             OperationKind::Move => {
                 let value = self.source(OperationKind::Move, operation.source())?.clone();
                 if path.tokens.len() > operation.source().tokens.len() {
-                    self.copied += approximate_size(&value, MAX_COPIED_BYTES.saturating_sub(self.copied))?;
+                    self.copied.count(&value)?;
                 }
                 self.remove(OperationKind::Move, operation.source())?;
                 self.insert(OperationKind::Move, path, value, MissingPart::Destination)
@@ -96,7 +96,8 @@ impl Editor<'_> {
         };
         // A missing value is added or is an error; the semantics differ only if it can be added.
         let scratch = DivergenceTracker::new(Semantics::Documented);
-        let mut added = Editor { document: self.document.clone(), tracker: &scratch, copied: self.copied };
+        let mut added =
+            Editor { document: self.document.clone(), tracker: &scratch, copied: self.copied.clone() };
         added.add(path, value)?;
         if self.tracker.documented(Divergence::ReplaceOfMissing) {
             self.document = added.document;
@@ -290,7 +291,7 @@ impl MissingParent<'_> {
         self,
         items: &mut Vec<Value>,
         tracker: &DivergenceTracker,
-        copied: &mut usize,
+        copied: &mut CopyCounter,
     ) -> Result<usize, PatchError> {
         let Self { token, next, null_at, path } = self;
         let parent = new_parent(next, tracker, copied)?;
@@ -316,7 +317,11 @@ impl MissingParent<'_> {
 }
 
 /// A new parent: a list if the next token of the path is an index, else an object.
-fn new_parent(next: &Token, tracker: &DivergenceTracker, copied: &mut usize) -> Result<Value, PatchError> {
+fn new_parent(
+    next: &Token,
+    tracker: &DivergenceTracker,
+    copied: &mut CopyCounter,
+) -> Result<Value, PatchError> {
     let index = match next.index() {
         None if &*next.name != "-" => return Ok(Value::empty_object()),
         None | Some(-1 | 0) => return Ok(Value::array(Vec::new())),
@@ -333,40 +338,13 @@ fn new_parent(next: &Token, tracker: &DivergenceTracker, copied: &mut usize) -> 
     Ok(Value::array(items))
 }
 
-fn pad(items: &mut Vec<Value>, length: usize, copied: &mut usize) -> Result<(), PatchError> {
+fn pad(items: &mut Vec<Value>, length: usize, copied: &mut CopyCounter) -> Result<(), PatchError> {
     if length > MAX_PADDING {
         return Err(Limit::Padding.into());
     }
-    *copied += length * 8;
-    if *copied > MAX_COPIED_BYTES {
-        return Err(Limit::Copied.into());
-    }
+    copied.count_nulls(length)?;
     items.resize(length, Value::Null);
     Ok(())
-}
-
-/// The approximate size of a value as text, in bytes; an error as soon as it exceeds `limit`.
-pub(in crate::patch) fn approximate_size(value: &Value, limit: usize) -> Result<usize, PatchError> {
-    let mut bytes = 0;
-    let mut pending = vec![value];
-    while let Some(node) = pending.pop() {
-        bytes += match node {
-            Value::Null | Value::Bool(_) | Value::Number(_) => 8,
-            Value::String(text) => text.len() + 2,
-            Value::Array(items) => {
-                pending.extend(items.iter());
-                2
-            }
-            Value::Object(members) => {
-                pending.extend(members.values());
-                2 + members.keys().map(|key| key.len() + 3).sum::<usize>()
-            }
-        };
-        if bytes > limit {
-            return Err(Limit::Copied.into());
-        }
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -230,8 +230,12 @@ fn later_operations_see_earlier_results_and_the_input_stays() {
 #[test]
 fn growth_by_copies_and_nesting_by_moves_are_bounded() {
     let doubling = vec![r#"{"op":"copy","from":"/a","path":"/a/-"}"#; 60].join(",");
-    let (result, _) = applied(r#"{"a":["0123456789"]}"#, &format!("[{doubling}]"), Semantics::Documented);
-    assert_eq!(result.unwrap_err(), "patch limit: more than 64 MiB copied, which no option changes");
+    for (element, limit) in [("0123456789", "100000 values"), (&"0123456789".repeat(10_000), "64 MiB")] {
+        let base = format!(r#"{{"a":["{element}"]}}"#);
+        let (result, _) = applied(&base, &format!("[{doubling}]"), Semantics::Documented);
+        let error = format!("patch limit: more than {limit} copied, which no option changes");
+        assert_eq!(result.unwrap_err(), error);
+    }
     let nesting = vec![
         r#"{"op":"copy","from":"/a","path":"/b/a"},{"op":"move","from":"/b","path":"/a"},
         {"op":"add","path":"/b","value":{}}"#;
