@@ -86,7 +86,7 @@ fn expressions_may_begin_with_a_hyphen() {
     prints(&["query", "-n", "-1"], "", "-1\n");
     prints(&["query", "-1", "-n"], "", "-1\n");
     prints(&["query", "-size(object.metadata.labels)"], POD, "-1\n");
-    prints(&["check", "-(1) + 2"], "", "int\n");
+    prints(&["check", "-(1) + 2"], "", "int\ncost: 2\n");
     let (code, _, said) = run(&["query", "--dialect", "nope", "1"], "");
     assert!(code == Some(2) && said.contains("--dialect"), "{said}");
 }
