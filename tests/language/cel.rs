@@ -19,6 +19,22 @@ const DIALECTS: [(Dialect, &str, &str); 2] = [
     (Dialect::Kyverno, "kyverno.txt", "cel-oracle-kyverno"),
 ];
 
+/// Functions that have values only in policies, or others at each call.
+const OUTSIDE: [&str; 12] = [
+    "time.now",
+    "random",
+    "etMetadata(",
+    "globalContext.",
+    "http.",
+    "resource.",
+    ".get(",
+    ".post(",
+    ".list(",
+    ".Get(",
+    ".Post(",
+    ".List(",
+];
+
 /// What becomes of an expression.
 #[derive(Clone, Debug, PartialEq)]
 enum Outcome {
@@ -167,8 +183,10 @@ fn generated_expressions_have_the_outcomes_of_the_real_programs() {
     let wanted = std::env::var("KYV_CEL_EXPRESSIONS").ok().and_then(|text| text.parse().ok());
     let count: u64 = wanted.unwrap_or(5_000);
     for (dialect, _, oracle) in DIALECTS {
-        let expressions: Vec<String> =
-            (0..count).map(|seed| cel_generator::expression(dialect, seed)).collect();
+        let expressions: Vec<String> = (0..count)
+            .map(|seed| cel_generator::expression(dialect, seed))
+            .filter(|expression| !OUTSIDE.iter().any(|name| expression.contains(name)))
+            .collect();
         let questions: Vec<_> = expressions.iter().map(|expression| question(expression)).collect();
         let answers = test_support::cel::ask(oracle, &questions);
         let mut faults = Vec::new();
