@@ -227,12 +227,12 @@ fn outcome(answer: Answer, sample: &Sample) -> Outcome {
     Outcome::of(answer.map(|object| objects::placed(&object, PLAIN, &BTreeMap::new())), &sample.object)
 }
 
-/// A request is also denied by the conditions that the API server evaluates for a webhook, when the webhook panics, and
-/// when the patch cannot be applied.
+/// A request is also denied by the conditions that the API server evaluates for a webhook, when the webhook panics, when
+/// the patch cannot be applied, and when its result is not of the kind that it names.
 fn is_like(predicted: &Outcome, held: &Outcome) -> bool {
     match (predicted, held) {
         (Outcome::Denied(_), Outcome::Refused(403 | 500, message)) => {
-            ["resulted in error", "INTERNAL_ERROR", "unknown conversion"]
+            ["resulted in error", "INTERNAL_ERROR", "unknown conversion", "illegal base64 data"]
                 .iter()
                 .any(|words| message.contains(words))
         }
