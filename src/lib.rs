@@ -76,6 +76,8 @@ pub mod diagnostics;
 #[doc(hidden)]
 pub mod engine;
 #[doc(hidden)]
+pub mod formats;
+#[doc(hidden)]
 pub mod jmespath;
 #[doc(hidden)]
 pub mod krm;

@@ -36,7 +36,6 @@ mod text;
 mod time;
 mod types;
 mod unescape;
-mod url;
 mod value;
 mod variables;
 
@@ -66,7 +65,6 @@ pub use reasons::{Reason, reasons};
 pub use stamp::Stamp;
 pub use text::canonical;
 pub use types::Type;
-pub use url::Url;
 pub use value::{Entries, Key, List, Mapping, MessageVal, Numbers, Val};
 pub use variables::{Activation, Variables};
 

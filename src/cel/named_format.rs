@@ -2,6 +2,9 @@
 
 use jiff::civil::Date;
 
+use crate::formats::quote;
+use crate::formats::url::Url;
+
 /// A format of Kubernetes' `format` library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedFormat {
@@ -21,6 +24,10 @@ pub enum NamedFormat {
     Byte,
     /// A day, as `2006-01-02`.
     Date,
+    /// A day and a time, as `2006-01-02T15:04:05Z`.
+    DateTime,
+    /// An absolute URL or path.
+    Uri,
 }
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -46,6 +53,8 @@ impl NamedFormat {
             "uuid" => Self::Uuid,
             "byte" => Self::Byte,
             "date" => Self::Date,
+            "datetime" => Self::DateTime,
+            "uri" => Self::Uri,
             _ => return None,
         })
     }
@@ -58,7 +67,8 @@ impl NamedFormat {
             Self::LabelValue => 40,
             Self::Uuid => 70,
             Self::Byte => 84,
-            Self::Date => 71,
+            Self::Date | Self::DateTime => 71,
+            Self::Uri => 1103,
         }
     }
 
@@ -73,6 +83,12 @@ impl NamedFormat {
             Self::Uuid => one(is_uuid(text), "does not match the UUID format"),
             Self::Byte => one(is_base64(text), "invalid base64"),
             Self::Date => one(is_date(text), "invalid date"),
+            Self::DateTime => one(is_date_time(text), "invalid datetime"),
+            Self::Uri => Url::parse_request(text)
+                .err()
+                .map(|error| format!("parse {}: {error}", quote(text.as_bytes())))
+                .into_iter()
+                .collect(),
         }
     }
 }
@@ -212,4 +228,64 @@ fn is_base64(text: &str) -> bool {
 fn is_date(text: &str) -> bool {
     let is_shaped = |(at, c): (usize, u8)| if at == 4 || at == 7 { c == b'-' } else { c.is_ascii_digit() };
     text.len() == 10 && text.bytes().enumerate().all(is_shaped) && text.parse::<Date>().is_ok()
+}
+
+/// `hh:mm:ss`, perhaps a character and digits, and `Z` or an offset; what follows another `T` does not count.
+fn is_date_time(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let mut parts = text.split('t');
+    let (Some(date), Some(time)) = (parts.next(), parts.next()) else { return false };
+    let Some((clock, rest)) = time.split_at_checked(8) else { return false };
+    let is_zone = |zone: &str| {
+        zone == "z"
+            || zone.strip_prefix(['+', '-']).is_some_and(|offset| offset.len() == 5 && is_clock(offset))
+    };
+    let after_fraction = || {
+        let (separator, digits) = (rest.chars().next()?, &rest[rest.chars().next()?.len_utf8()..]);
+        let zone = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+        (separator != '\n' && zone.len() < digits.len()).then_some(zone)
+    };
+    is_date(date)
+        && is_clock(clock)
+        && clock[..2] <= *"23"
+        && clock[3..5] <= *"59"
+        && clock[6..] <= *"59"
+        && (is_zone(rest) || after_fraction().is_some_and(is_zone))
+}
+
+/// Pairs of digits with colons between them.
+fn is_clock(text: &str) -> bool {
+    text.bytes().enumerate().all(|(at, c)| if at % 3 == 2 { c == b':' } else { c.is_ascii_digit() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Kubernetes' own check decides.
+    #[test]
+    fn times_are_those_of_kubernetes() {
+        for right in [
+            "2021-01-01T00:00:00Z",
+            "2021-01-01t23:59:59.123z",
+            "2021-01-01T23:59:59x1+99:99",
+            "2021-01-01T00:00:00Zt",
+        ] {
+            assert!(is_date_time(right), "{right}");
+        }
+        for wrong in [
+            "",
+            "2021-01-01",
+            "2021-01-01T00:00:00",
+            "2021-02-30T00:00:00Z",
+            "2021-01-01T24:00:00Z",
+            "2021-01-01T00:60:00Z",
+            "2021-01-01T00:00:60Z",
+            "2021-01-01T00:00:00.Z",
+            "2021-01-01T00:00:00+1:00",
+            "2021-01-01T0é:00:00Z",
+        ] {
+            assert!(!is_date_time(wrong), "{wrong}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use crate::value::{Quantity, Text, Version};
 use super::image::Image;
 use super::named_format::NamedFormat;
 use super::network::Network;
-use super::url::Url;
+use crate::formats::url::Url;
 
 /// A value that only the functions of its library look into.
 #[derive(Clone, Debug)]

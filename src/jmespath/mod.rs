@@ -4,7 +4,6 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod ast;
-mod base64;
 mod doubt;
 mod error;
 mod functions;
@@ -21,8 +20,6 @@ mod taint;
 #[cfg(test)]
 mod testing;
 mod tree;
-mod url;
-mod x509;
 
 use std::fmt;
 use std::sync::Arc;

@@ -16,8 +16,13 @@ const MODULES: &[(&str, &[&str], bool)] = &[
     ("pattern", &["diagnostics", "semantics", "value"], false),
     ("decode", &["pattern", "value"], false),
     ("regexp", &["value"], false),
-    ("cel", &["diagnostics", "regexp", "yaml", "value"], false),
-    ("jmespath", &["diagnostics", "regexp", "secrets", "semantics", "pattern", "yaml", "value"], false),
+    ("formats", &["value"], false),
+    ("cel", &["diagnostics", "formats", "regexp", "yaml", "value"], false),
+    (
+        "jmespath",
+        &["diagnostics", "formats", "regexp", "secrets", "semantics", "pattern", "yaml", "value"],
+        false,
+    ),
     ("variables", &["diagnostics", "secrets", "semantics", "jmespath", "value"], false),
     ("patch", &["diagnostics", "admission", "semantics", "pattern", "yaml", "value"], false),
     (

@@ -9,6 +9,7 @@ use crate::cel::error::EvalError;
 use crate::cel::meter::Meter;
 use crate::cel::types::Type;
 use crate::cel::value::{List, Val};
+use crate::formats::quote;
 
 type Result<T> = std::result::Result<T, EvalError>;
 
@@ -270,44 +271,18 @@ fn nested(meter: &mut Meter, value: &Val, out: &mut String) -> Result<()> {
             }
             append(meter, out, "}")
         }
-        Val::String(text) => append(meter, out, &quoted(text)),
-        Val::Bytes(_) => append(meter, out, &format!("b{}", quoted(&plain(value)?))),
+        Val::String(text) => append(meter, out, &quote(text.as_bytes())),
+        Val::Bytes(_) => append(meter, out, &format!("b{}", quote(plain(value)?.as_bytes()))),
         Val::Double(number) if number.is_nan() => append(meter, out, "\"NaN\""),
         Val::Double(number) if number.is_infinite() => {
             append(meter, out, if *number > 0.0 { "\"+Inf\"" } else { "\"-Inf\"" })
         }
         Val::Double(number) => append(meter, out, &format!("{number:.6}")),
-        Val::Duration(_) => append(meter, out, &format!("duration({})", quoted(&plain(value)?))),
-        Val::Timestamp(_) => append(meter, out, &format!("timestamp({})", quoted(&plain(value)?))),
+        Val::Duration(_) => append(meter, out, &format!("duration({})", quote(plain(value)?.as_bytes()))),
+        Val::Timestamp(_) => append(meter, out, &format!("timestamp({})", quote(plain(value)?.as_bytes()))),
         Val::Null | Val::Bool(_) | Val::Int(_) | Val::Uint(_) | Val::Type(_) => text(meter, value, out),
         other => Err(error(&format!("no formatting function for {}", other.type_name()))),
     }
-}
-
-/// As Go's `%q`.
-fn quoted(text: &str) -> String {
-    let mut out = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => {
-                out.push('\\');
-                out.push(c);
-            }
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{b}' => out.push_str("\\v"),
-            c if (c as u32) < 0x20 || c as u32 == 0x7f => {
-                let _ = write!(out, "\\x{:02x}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 fn format(meter: &mut Meter, template: &str, list: &List) -> Result<String> {

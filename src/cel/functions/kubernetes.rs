@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::value::{Quantity, QuantityError, Version};
 
 use super::args;
-use super::{Row, missing, row};
+use super::{Row, row};
 use crate::cel::error::EvalError;
 use crate::cel::meter::Meter;
 use crate::cel::named_format::NamedFormat;
@@ -112,9 +112,6 @@ pub(super) const ROWS: &[Row] = &[
     }),
     row("format.named", "format-named", "(string) optional<kubernetes.NamedFormat>", |_, args| {
         let name = args::text(args, 0)?;
-        if MISSING_FORMATS.contains(&&**name) {
-            return Err(EvalError::failed(format!("the format '{name}' is not supported")));
-        }
         Ok(NamedFormat::named(name).map_or(Val::NONE, |format| Val::some(opaque(Opaque::Format(format)))))
     }),
     format("format.dns1123Label", |_, _| named_format("dns1123Label")),
@@ -128,7 +125,8 @@ pub(super) const ROWS: &[Row] = &[
     format("format.uuid", |_, _| named_format("uuid")),
     format("format.byte", |_, _| named_format("byte")),
     format("format.date", |_, _| named_format("date")),
-    missing("format.{}", "format_constant", "() kubernetes.NamedFormat").spelled(MISSING_FORMATS),
+    format("format.datetime", |_, _| named_format("datetime")),
+    format("format.uri", |_, _| named_format("uri")),
     row(
         "validate",
         "format-validate",
@@ -146,9 +144,6 @@ pub(super) const ROWS: &[Row] = &[
         Ok(opaque(Opaque::Cidr(cidr(args, 0)?.masked())))
     }),
 ];
-
-/// Go's own parsers decide what has these formats.
-const MISSING_FORMATS: &[&str] = &["uri", "datetime"];
 
 /// A function that names a format.
 const fn format(name: &'static str, body: super::Pure) -> Row {

@@ -9,10 +9,11 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STAN
 use indexmap::IndexMap;
 use sha1::Digest as _;
 
+use crate::formats::x509;
 use crate::value::Value;
 
 use super::args;
-use super::{Row, missing, row};
+use super::{Row, row};
 use crate::cel::error::EvalError;
 use crate::cel::image::Image;
 use crate::cel::json::marshal;
@@ -97,8 +98,19 @@ pub(super) const ROWS: &[Row] = &[
         part(meter, args, |image| image.digest.as_deref().unwrap_or_default())
     })
     .kyverno(),
-    missing("x509.decode", "x509_decode_string", "(string) dyn").kyverno(),
+    row("x509.decode", "x509_decode_string", "(string) dyn", decode_certificate).kyverno(),
 ];
+
+/// A certificate or a certificate request; all numbers are doubles.
+fn decode_certificate(meter: &mut Meter, args: &[Val]) -> Result {
+    // The parts of a certificate are kept once more as texts of their own.
+    const COPIES: usize = 8;
+    let text = args::text(args, 0)?;
+    meter.make(text.len() * COPIES)?;
+    let decoded =
+        x509::decode(text, x509::Shape::Cel).map_err(|error| EvalError::failed(error.to_string()))?;
+    Ok(Val::from_json(&decoded, Numbers::Doubles))
+}
 
 fn made(meter: &mut Meter, text: String) -> Result {
     meter.make(text.len())?;

@@ -4,8 +4,9 @@ use super::{Row, row};
 use crate::cel::error::EvalError;
 use crate::cel::meter::Meter;
 use crate::cel::opaque::Opaque;
-use crate::cel::url::Url;
 use crate::cel::value::{Entries, Key, Val};
+use crate::formats::quote;
+use crate::formats::url::{Url, UrlError};
 
 use super::args;
 
@@ -15,10 +16,10 @@ pub(super) const ROWS: &[Row] = &[
     row("url", "string_to_url", "(string) kubernetes.URL", |meter, args| {
         let text = args::text(args, 0)?;
         meter.make(text.len() * 2)?;
-        Ok(Val::Opaque(Opaque::Url(Url::parse(text)?).into()))
+        Ok(Val::Opaque(Opaque::Url(parsed(text)?).into()))
     }),
     row("isURL", "is_url_string", "(string) bool", |_, args| {
-        Ok(Val::Bool(Url::parse_whole(args::text(args, 0)?).is_ok()))
+        Ok(Val::Bool(Url::parse_request(args::text(args, 0)?).is_ok()))
     }),
     row("getScheme", "url_get_scheme", "kubernetes.URL.() string", |meter, args| {
         made(meter, url(args)?.scheme())
@@ -35,6 +36,14 @@ pub(super) const ROWS: &[Row] = &[
     }),
     row("getQuery", "url_get_query", "kubernetes.URL.() map<string, list<string>>", query),
 ];
+
+/// A URL that is one with and without its fragment.
+fn parsed(text: &str) -> std::result::Result<Url, EvalError> {
+    Url::parse_request(text).and_then(|_| Url::parse(text)).map_err(|error: UrlError| {
+        let text = quote(text.as_bytes());
+        EvalError::failed(format!("URL parse error during conversion from string: parse {text}: {error}"))
+    })
+}
 
 fn made(meter: &mut Meter, text: &str) -> Result {
     meter.make(text.len())?;

@@ -13,9 +13,9 @@ use crate::cel::opaque::Opaque;
 use crate::cel::plan::CallStep;
 use crate::cel::stamp::Stamp;
 use crate::cel::types::Type;
-use crate::cel::url::Url;
 use crate::cel::value::{Entries, Key, Val, steps};
 use crate::cel::variables::NoVariables;
+use crate::formats::url::Url;
 use crate::value::{Quantity, Version};
 
 /// A large value of a type: lists and maps with `size` elements, texts with `size` bytes. Elements differ.

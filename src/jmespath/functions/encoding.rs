@@ -6,9 +6,9 @@ use md5::Md5;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-use crate::jmespath::base64::decoded;
+use crate::formats::base64::decoded;
+use crate::formats::x509;
 use crate::jmespath::error::SearchResult;
-use crate::jmespath::x509;
 use crate::value::JsonReader;
 use crate::yaml;
 
@@ -32,7 +32,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         .describe("the SHA-256 hash of a text, in hexadecimal digits"),
     Function::own("x509_decode", &[STRING], "object", |call| {
         call.runtime.allow_bytes(call.text(0).len())?;
-        let decoded = x509::decode(call.text(0)).map_err(|why| call.fail_plainly(why))?;
+        let decoded = x509::decode(call.text(0), x509::Shape::All).map_err(|why| call.fail_plainly(why))?;
         call.runtime.allow(decoded)
     })
     .describe("a certificate or certificate request in PEM as an object"),

@@ -1,9 +1,9 @@
 //! Functions over versions, images and addresses.
 
+use crate::formats::url::{Url, is_external};
 use crate::jmespath::error::SearchResult;
 use crate::jmespath::image::ImageReference;
 use crate::jmespath::semver::Range;
-use crate::jmespath::url;
 use crate::value::{Value, Version};
 
 use super::signature::STRING;
@@ -29,8 +29,9 @@ fn image_normalize(call: &Invocation<'_>) -> SearchResult {
 
 fn is_external_url(call: &Invocation<'_>) -> SearchResult {
     let text = call.text(0);
-    let host = url::host(text).map_err(|why| call.fail_plainly(format_args!("parse {text:?}: {why}")))?;
-    match url::is_external(&host) {
+    let url = Url::parse(text).map_err(|why| call.fail_plainly(format_args!("parse {text:?}: {why}")))?;
+    let host = url.hostname();
+    match is_external(host) {
         Some(external) => Ok(Value::Bool(external)),
         None => Err(call.fail_plainly(format_args!("lookup {host}: names are not looked up in DNS here"))),
     }

@@ -9,7 +9,7 @@ use x509_parser::extensions::{
     ParsedExtension, X509Extension,
 };
 
-use crate::jmespath::url;
+use crate::formats::url::Url;
 use crate::value::Value;
 
 use super::{X509Error, arcs, bytes, numbers, object};
@@ -166,7 +166,7 @@ impl Fields {
             match name {
                 GeneralName::RFC822Name(email) => self.push("EmailAddresses", ascii(email)?),
                 GeneralName::DNSName(domain) => self.push("DNSNames", ascii(domain)?),
-                GeneralName::URI(uri) => self.push("URIs", url::object(ascii(uri)?).ok()?),
+                GeneralName::URI(uri) => self.push("URIs", Url::parse(ascii(uri)?).ok()?.object()),
                 GeneralName::IPAddress(ip) => self.push("IPAddresses", address(ip)?.to_string()),
                 GeneralName::Invalid(..) => return None,
                 _ => {}

@@ -1,8 +1,11 @@
 //! Base64 as Go decodes it.
 
 /// Decodes Base64 with the standard alphabet. Padding is required, line ends are skipped, spare bits are ignored.
-/// The error is the offset that Go's decoder reports, in bytes.
-pub(super) fn decoded(source: &[u8]) -> Result<Vec<u8>, usize> {
+///
+/// # Errors
+///
+/// The offset that Go's decoder reports, in bytes.
+pub fn decoded(source: &[u8]) -> Result<Vec<u8>, usize> {
     let mut bytes = Vec::with_capacity(source.len() / 4 * 3);
     let is_break = |at: usize| matches!(source.get(at), Some(b'\n' | b'\r'));
     let mut at = 0;

@@ -5,7 +5,9 @@ mod name;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use num_bigint::BigInt;
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
+use num_bigint::{BigInt, Sign};
 use x509_parser::asn1_rs::{Any, FromDer as _, Oid, Tag};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::certification_request::X509CertificationRequest;
@@ -16,11 +18,10 @@ use x509_parser::x509::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 use crate::value::{Number, Value};
 
 use super::base64::decoded;
-use super::moment::Moment;
 
 /// Why a text cannot be decoded, where possible in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum X509Error {
+pub enum X509Error {
     #[error("failed to decode PEM block")]
     NoPem,
     #[error("PEM block neither contains a CERTIFICATE or CERTIFICATE REQUEST")]
@@ -43,15 +44,24 @@ pub(super) enum X509Error {
     StringType(u32),
 }
 
+/// Which fields of a certificate are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// All, as in JMESPath.
+    All,
+    /// Those of Kyverno's CEL library, with a serial number of 64 bits.
+    Cel,
+}
+
 /// Decodes the first block of a PEM text.
 ///
 /// # Errors
 ///
 /// No such block, neither certificate nor request, malformed, or a key that is not RSA.
-pub(super) fn decode(text: &str) -> Result<Value, X509Error> {
+pub fn decode(text: &str, shape: Shape) -> Result<Value, X509Error> {
     let (kind, der) = pem(text).ok_or(X509Error::NoPem)?;
     match kind {
-        "CERTIFICATE" => certificate(&der),
+        "CERTIFICATE" => certificate(&der, shape),
         "CERTIFICATE REQUEST" => request(&der),
         _ => Err(X509Error::OtherPem),
     }
@@ -100,7 +110,7 @@ fn list(items: Vec<Value>) -> Value {
     if items.is_empty() { Value::Null } else { Value::array(items) }
 }
 
-fn certificate(der: &[u8]) -> Result<Value, X509Error> {
+fn certificate(der: &[u8], shape: Shape) -> Result<Value, X509Error> {
     let (rest, certificate) = X509Certificate::from_der(der).map_err(|_| X509Error::Malformed)?;
     if !rest.is_empty() {
         return Err(X509Error::TrailingData);
@@ -112,7 +122,6 @@ fn certificate(der: &[u8]) -> Result<Value, X509Error> {
         fields.read(extension)?;
     }
     let mut members = fields.into_members();
-    let time = |seconds| Value::from(Moment::from_unix(seconds).to_string());
     for (key, value) in [
         ("Issuer", name::object_of(tbs.issuer())?),
         ("NotAfter", time(tbs.validity().not_after.timestamp())),
@@ -132,7 +141,65 @@ fn certificate(der: &[u8]) -> Result<Value, X509Error> {
     ] {
         members.insert(key, value);
     }
+    if shape == Shape::Cel {
+        members.retain(|key, _| CEL_FIELDS.contains(key));
+        members.insert("SerialNumber", low_64_bits(tbs.raw_serial()).into());
+        members.insert("PermittedIPRanges", Value::Null);
+    }
     Ok(Value::from_iter(members))
+}
+
+/// The fields of a certificate in CEL but for the permitted IP ranges, which Kyverno leaves empty.
+const CEL_FIELDS: [&str; 35] = [
+    "AuthorityKeyId",
+    "BasicConstraintsValid",
+    "CRLDistributionPoints",
+    "DNSNames",
+    "EmailAddresses",
+    "ExcludedDNSDomains",
+    "ExcludedEmailAddresses",
+    "ExcludedIPRanges",
+    "ExcludedURIDomains",
+    "ExtKeyUsage",
+    "Extensions",
+    "ExtraExtensions",
+    "IPAddresses",
+    "IsCA",
+    "Issuer",
+    "IssuingCertificateURL",
+    "KeyUsage",
+    "MaxPathLen",
+    "MaxPathLenZero",
+    "NotAfter",
+    "NotBefore",
+    "OCSPServer",
+    "PermittedDNSDomains",
+    "PermittedDNSDomainsCritical",
+    "PermittedEmailAddresses",
+    "PermittedURIDomains",
+    "PolicyIdentifiers",
+    "PublicKey",
+    "PublicKeyAlgorithm",
+    "Raw",
+    "RawIssuer",
+    "RawSubject",
+    "RawSubjectPublicKeyInfo",
+    "RawTBSCertificate",
+    "Signature",
+];
+
+/// As Go's `big.Int` is cut: the lowest bits of the amount, and the sign.
+fn low_64_bits(serial: &[u8]) -> i64 {
+    let serial = BigInt::from_signed_bytes_be(serial);
+    let low = serial.iter_u64_digits().next().unwrap_or(0).cast_signed();
+    if serial.sign() == Sign::Minus { low.wrapping_neg() } else { low }
+}
+
+/// A time in RFC 3339, from the seconds since 1970.
+fn time(seconds: i64) -> Value {
+    let epoch = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+    let time = epoch.checked_add(SignedDuration::from_secs(seconds));
+    time.map_or(Value::Null, |time| format!("{time}Z").into())
 }
 
 fn request(der: &[u8]) -> Result<Value, X509Error> {
