@@ -2,6 +2,7 @@
 
 use crate::value::Text;
 
+use super::Program;
 use super::types::Type;
 
 /// Whose environment expressions are compiled for.
@@ -32,12 +33,21 @@ impl Dialect {
     }
 }
 
+/// A variable of a policy.
+#[derive(Clone, Debug)]
+struct Definition {
+    name: Text,
+    t: Type,
+    /// How deep its expression is nested.
+    depth: usize,
+}
+
 /// The variables and types of expressions.
 #[derive(Clone, Debug)]
 pub struct Env {
     dialect: Dialect,
     variables: Vec<(Text, Type)>,
-    definitions: Vec<(Text, Type)>,
+    definitions: Vec<Definition>,
     messages: bool,
     namespaced: bool,
 }
@@ -92,13 +102,25 @@ impl Env {
         self.namespaced
     }
 
-    /// Declares `variables.NAME` with the type of its expression.
-    pub fn define(&mut self, name: &str, t: &Type) {
+    /// Declares `variables.NAME` with its expression; `None` for one that has faults.
+    pub fn define(&mut self, name: &str, program: Option<&Program>) {
+        let t = program.map_or(&Type::Error, Program::output);
         let t = match self.dialect {
             Dialect::Kubernetes => declared(t),
             Dialect::Kyverno => t.clone(),
         };
-        self.definitions.push((name.into(), t));
+        self.definitions.push(Definition {
+            name: name.into(),
+            t,
+            depth: program.map_or(0, |program| program.depth),
+        });
+    }
+
+    /// How deep the expression of a variable of the policy is nested, or that of the deepest.
+    pub(super) fn depth_of(&self, name: Option<&str>) -> usize {
+        let named = self.definitions.iter().rev().filter(|one| name.is_none_or(|name| *one.name == *name));
+        let mut depths = named.map(|one| one.depth);
+        if name.is_some() { depths.next() } else { depths.max() }.unwrap_or(0)
     }
 
     /// Whose dialect it is.
@@ -117,8 +139,8 @@ impl Env {
     }
 
     pub(super) fn definition(&self, name: &str) -> Option<(usize, &Type)> {
-        let found = self.definitions.iter().rposition(|(known, _)| **known == *name)?;
-        Some((found, &self.definitions[found].1))
+        let found = self.definitions.iter().rposition(|known| *known.name == *name)?;
+        Some((found, &self.definitions[found].t))
     }
 
     pub(super) fn is_variables(t: &Type) -> bool {

@@ -229,7 +229,7 @@ mod tests {
     fn the_smallest_part_that_fails_is_found() {
         let mut env = Env::policy(Dialect::Kyverno);
         let team = Program::compile(&env, "object.metadata.labels.team").unwrap();
-        env.define("team", team.output());
+        env.define("team", Some(&team));
         let definitions = [team];
         let object =
             Value::from_json(r#"{"metadata":{"name":"web"},"list":[{"a":1},{"b":2}],"map":{"k":"v"}}"#)

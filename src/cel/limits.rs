@@ -6,6 +6,10 @@ pub const MAX_EXPRESSION_CHARS: usize = 100_000;
 /// The maximum nesting of an expression, as the API server has it.
 pub const MAX_EXPRESSION_DEPTH: usize = 250;
 
+/// The maximum nesting of an expression with the policy's variables that it names. Their evaluation and their values nest
+/// as deep.
+pub(super) const MAX_DEPTH: usize = 1000;
+
 /// So many faults are reported at most.
 pub(super) const MAX_SYNTAX_ERRORS: usize = 100;
 

@@ -74,6 +74,8 @@ pub struct Program {
     plan: plan::Step,
     dialect: Dialect,
     output: Type,
+    /// How deep it is nested, with the policy's variables that it names.
+    depth: usize,
     /// Its parts, compiled when it first fails.
     parts: OnceLock<Box<faults::Part>>,
 }
@@ -92,10 +94,23 @@ impl Program {
             return Err(CompileError::new(source, issues));
         }
         let (plan, output) = check::check(env, &expr, &mut issues);
+        let depth = names::depth(env, &expr);
+        if depth > limits::MAX_DEPTH && issues.is_empty() {
+            let message =
+                format!("the variables that it names are nested deeper than {} levels", limits::MAX_DEPTH);
+            issues.push(Issue { offset: 0, message });
+        }
         if !issues.is_empty() {
             return Err(CompileError::new(source, issues));
         }
-        Ok(Self { source: source.into(), plan, dialect: env.dialect(), output, parts: OnceLock::new() })
+        Ok(Self {
+            source: source.into(),
+            plan,
+            dialect: env.dialect(),
+            output,
+            depth,
+            parts: OnceLock::new(),
+        })
     }
 
     /// The text that it was compiled from.

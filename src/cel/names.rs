@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::value::Text;
 
 use super::ast::{Expr, Kind};
-use super::{Dialect, parser};
+use super::{Dialect, Env, parser};
 
 /// The identifiers of an expression, those of macros included; none of one that does not parse.
 pub fn identifiers(source: &str, dialect: Dialect) -> BTreeSet<Text> {
@@ -28,6 +28,20 @@ fn visit<'e>(expr: &'e Expr, see: &mut impl FnMut(&'e Expr)) {
     for part in parts(expr) {
         visit(part, see);
     }
+}
+
+/// How deep the parts of an expression are nested, those of the policy's variables that it names included.
+pub(super) fn depth(env: &Env, expr: &Expr) -> usize {
+    let own = match &expr.kind {
+        Kind::Select(select) if is_variables(&select.operand) => env.depth_of(Some(&select.field)),
+        Kind::Ident(_) if is_variables(expr) => env.depth_of(None),
+        _ => parts(expr).into_iter().map(|part| depth(env, part)).max().unwrap_or(0),
+    };
+    own + 1
+}
+
+fn is_variables(expr: &Expr) -> bool {
+    matches!(&expr.kind, Kind::Ident(name) if name.trim_start_matches('.') == "variables")
 }
 
 /// The expressions that one is made of.

@@ -135,7 +135,7 @@ fn variables_are_evaluated_once_and_only_if_they_are_used() {
     for (name, source) in [("fails", "object.nope"), ("n", "size(object.list)"), ("more", "variables.n + 1")]
     {
         let program = Program::compile(&env, source).unwrap();
-        env.define(name, program.output());
+        env.define(name, Some(&program));
         programs.push(program);
     }
     let run = |source: &str| {
@@ -259,7 +259,7 @@ fn constructed_objects_in_many_places_cost_in_each_of_them() {
         let source =
             if n == 0 { "Object{}".to_owned() } else { format!("Object{{a: {before}, b: {before}}}") };
         let program = Program::compile(&env, &source).unwrap();
-        env.define(&format!("o{n}"), program.output());
+        env.define(&format!("o{n}"), Some(&program));
         programs.push(program);
     }
     let source = "true ? optional.of(variables.o30) : optional.none()";
@@ -346,4 +346,24 @@ fn regular_expressions_cost_what_they_may_do() {
     }
     assert_eq!(evaluated("'a1b22'.findAll('[0-9]+').size()").unwrap(), "2");
     assert_eq!(evaluated("['a', 'b'].all(x, x.matches('^' + x + '[a-z]{0,63}$'))").unwrap(), "true");
+}
+
+#[test]
+fn variables_that_name_each_other_have_a_limit() {
+    let mut env = Env::policy(Dialect::Kyverno);
+    let mut last = None;
+    for n in 0..=limits::MAX_DEPTH {
+        let source = if n == 0 { "1".to_owned() } else { format!("dyn([variables.v{}])", n - 1) };
+        match Program::compile(&env, &source) {
+            Ok(program) => env.define(&format!("v{n}"), Some(&program)),
+            Err(error) => {
+                last = Some((n, error.to_string()));
+                break;
+            }
+        }
+    }
+    let (number, message) = last.unwrap();
+    // Each is a call of a list of a variable.
+    assert_eq!(number, (limits::MAX_DEPTH - 1) / 3 + 1);
+    assert!(message.contains("nested deeper than 1000 levels"), "{message}");
 }

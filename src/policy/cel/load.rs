@@ -154,10 +154,10 @@ impl Compiler<'_> {
             let name = text(variable, "name");
             let Some(program) = self.compile(env, &at, variable.get("expression")) else {
                 // What uses it has no fault of its own.
-                env.define(&name, &Type::Error);
+                env.define(&name, None);
                 continue;
             };
-            env.define(&name, program.output());
+            env.define(&name, Some(&program));
             variables.names.push(name);
             variables.pointers.push(at);
             variables.programs.push(program);
