@@ -17,8 +17,8 @@ const NAMED_FIELDS: usize = 3;
 /// What the admitted view changed in a run, and the objects without one.
 #[derive(Debug, Default)]
 pub(super) struct ViewNotes {
-    /// By policy, rule, field, and the words for what the API server does with the field.
-    differences: BTreeMap<(Text, Text, String, String), Objects>,
+    /// By rule, field, and the words for what the API server does with the field.
+    differences: BTreeMap<(String, String, String), Objects>,
     /// By the reason.
     not_admitted: BTreeMap<String, Objects>,
     /// By the kind that no webhooks are called for.
@@ -38,14 +38,15 @@ impl ViewNotes {
     pub(super) fn add(&mut self, report: &ObjectReport) {
         let name = || report.object.as_ref().map_or_else(String::new, ToString::to_string);
         let objects = || Objects { first: name(), others: 0 };
-        for ViewDifference { policy, rule, field, default } in &report.view.differences {
+        for ViewDifference { policy, rule, is_policy, field, default } in &report.view.differences {
             let does = match default {
                 Some(value) if report.secrets.is_empty() => format!("sets to {}", value.to_json()),
                 Some(_) => "sets".to_owned(),
                 None => "removes".to_owned(),
             };
             let field = report.shown_place(field).to_string();
-            let entry = self.differences.entry((policy.clone(), rule.clone(), field, does));
+            let rule = if *is_policy { format!("policy {policy}") } else { format!("rule {policy}/{rule}") };
+            let entry = self.differences.entry((rule, field, does));
             entry.and_modify(|objects| objects.others += 1).or_insert_with(objects);
         }
         if let Some(reason) = &report.view.not_admitted {
@@ -76,17 +77,15 @@ impl ViewNotes {
 
     /// A text for each rule, or for each of its fields if the run is verbose.
     fn differences(&self, is_verbose: bool) -> Vec<String> {
-        let mut rules: BTreeMap<(&Text, &Text), Vec<FieldNote<'_>>> = BTreeMap::new();
-        for ((policy, rule, field, does), objects) in &self.differences {
-            rules.entry((policy, rule)).or_default().push((field, does, objects));
+        let mut rules: BTreeMap<&str, Vec<FieldNote<'_>>> = BTreeMap::new();
+        for ((rule, field, does), objects) in &self.differences {
+            rules.entry(rule).or_default().push((field, does, objects));
         }
         let mut texts = Vec::new();
-        for ((policy, rule), fields) in rules {
+        for (rule, fields) in rules {
             let one = |(field, does, objects): &FieldNote<'_>| {
                 let objects = and_more(&objects.first, objects.others);
-                format!(
-                    "{objects}: rule {policy}/{rule} reads {field}, which the API server {does} ({NUMBER})"
-                )
+                format!("{objects}: {rule} reads {field}, which the API server {does} ({NUMBER})")
             };
             match &*fields {
                 [(_, _, objects), ..] if fields.len() > 1 && !is_verbose => {
@@ -96,7 +95,7 @@ impl ViewNotes {
                     let names =
                         first_names(NAMED_FIELDS, fields.iter().map(|(field, ..)| (*field).to_owned()));
                     texts.push(format!(
-                        "{objects}: rule {policy}/{rule} reads {} fields that the API server sets or removes: {names} ({NUMBER})",
+                        "{objects}: {rule} reads {} fields that the API server sets or removes: {names} ({NUMBER})",
                         fields.len()
                     ));
                 }
@@ -114,21 +113,21 @@ mod tests {
     #[test]
     fn the_fields_of_a_rule_are_grouped() {
         let mut notes = ViewNotes::default();
-        let mut add = |policy: &str, fields: &[&str]| {
+        let mut add = |rule: &str, fields: &[&str]| {
             for field in fields {
-                let key = (policy.into(), "rule".into(), (*field).to_owned(), "removes".to_owned());
+                let key = (rule.to_owned(), (*field).to_owned(), "removes".to_owned());
                 notes.differences.insert(key, Objects { first: "Pod/p".to_owned(), others: 0 });
             }
         };
-        add("many", &["a", "b", "c", "d", "e"]);
-        add("one", &["a"]);
+        add("rule many/rule", &["a", "b", "c", "d", "e"]);
+        add("policy one", &["a"]);
         let texts =
             |is_verbose| notes.texts(is_verbose).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
         assert_eq!(
             texts(false),
             [
+                "Pod/p: policy one reads a, which the API server removes (KYV-D76)",
                 "Pod/p: rule many/rule reads 5 fields that the API server sets or removes: a, b, c and 2 more (KYV-D76)",
-                "Pod/p: rule one/rule reads a, which the API server removes (KYV-D76)",
             ]
         );
         assert_eq!(texts(true).len(), 6);

@@ -102,6 +102,7 @@ fn differences(
         found.extend(deciding.into_iter().map(|field| ViewDifference {
             policy: reports[index].1.policy.clone(),
             rule: rule.rule.clone(),
+            is_policy: rule.is_policy,
             field: field.field.clone(),
             default: field.admitted.clone(),
         }));

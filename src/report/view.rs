@@ -20,6 +20,8 @@ pub struct ViewDifference {
     pub policy: Text,
     /// The rule.
     pub rule: Text,
+    /// Whether the policy is its own only rule, as CEL policies are.
+    pub is_policy: bool,
     /// A field that the rule reads.
     pub field: Pointer,
     /// The value that the API server sets; `None` where it removes the field.
