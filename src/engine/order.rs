@@ -1,9 +1,10 @@
 //! The order of policies: each sees the object as the earlier ones left it.
 
 use crate::admission::has_webhooks;
-use crate::policy::Policy;
-use crate::report::{MissingInputs, ObjectReport, Outcome, PolicyReport, RuleReport, ViewReport};
+use crate::policy::{FailurePolicy, Policy};
+use crate::report::{MissingInputs, ObjectReport, Outcome, PolicyReport, ViewReport};
 use crate::secrets::Secrets;
+use crate::semantics::{Divergence, Semantics};
 use crate::value::Value;
 
 use super::evaluation::{Evaluation, Input, PolicyRun, evaluate};
@@ -101,6 +102,7 @@ pub(super) fn run_all(evaluation: &Evaluation<'_>) -> (Vec<(usize, PolicyReport)
                 current = after;
             }
         }
+        call_again(evaluation, &mut reports, &mut current, &mut steps);
         reinvoke(evaluation, &mut reports, &mut current, &mut steps);
         return (reports, current, steps);
     }
@@ -118,8 +120,61 @@ pub(super) fn run_all(evaluation: &Evaluation<'_>) -> (Vec<(usize, PolicyReport)
         }
     }
     debug_assert!(are_silent(evaluation, (last, None), &current));
+    call_again(evaluation, &mut reports, &mut current, &mut steps);
     reinvoke(evaluation, &mut reports, &mut current, &mut steps);
     (reports, current, steps)
+}
+
+/// Runs the policies once more that share their webhooks with policies of the other failure policy, as Kyverno does. As
+/// documented, only the divergence is recorded.
+fn call_again(
+    evaluation: &Evaluation<'_>,
+    reports: &mut Vec<(usize, PolicyReport)>,
+    current: &mut Value,
+    steps: &mut Vec<Step>,
+) {
+    // A failure ends the request.
+    if reports.iter().any(|(_, report)| report.has_error()) {
+        return;
+    }
+    for group in evaluation.engine.policies.called_twice() {
+        let selecting: Vec<_> = group
+            .iter()
+            .filter_map(|number| Some((*number, evaluation.policies.at(*number)?)))
+            .filter(|(_, (policy, parts))| !family::is_silent(evaluation, policy, parts, None, current))
+            .collect();
+        let has = |wanted| selecting.iter().any(|(_, (policy, _))| policy.meta().failure_policy == wanted);
+        if !has(FailurePolicy::Fail) || !has(FailurePolicy::Ignore) {
+            continue;
+        }
+        let keeps = evaluation.engine.settings.semantics == Semantics::Kyverno;
+        let mut object = current.clone();
+        for (number, (policy, parts)) in selecting {
+            let run = || family::run(evaluation, policy, &parts, None, &object);
+            let PolicyRun { report, after } = if keeps { run() } else { evaluation.aside(run) };
+            let Some(report) = report.filter(has_acted) else { continue };
+            if let Some((_, first)) = reports.iter_mut().find(|(known, _)| *known == number) {
+                first.divergences.insert(Divergence::CelPoliciesCalledTwice);
+            }
+            if keeps {
+                reports.push((number, report));
+            }
+            if let Some(after) = after.filter(|after| !after.same_storage(&object)) {
+                if keeps {
+                    steps.push(Step { number, before: object, after: after.clone() });
+                }
+                object = after;
+            }
+        }
+        if keeps {
+            *current = object;
+        }
+    }
+}
+
+/// Whether a policy changed the object or failed.
+fn has_acted(report: &PolicyReport) -> bool {
+    report.rules.iter().any(|rule| matches!(rule.outcome, Outcome::Patched { .. } | Outcome::Error(_)))
 }
 
 /// Runs the policies with `reinvocationPolicy: IfNeeded` of the API server once more if a policy changed the object, as
@@ -138,11 +193,7 @@ fn reinvoke(
     for (number, policy, parts) in evaluation.policies.numbered().filter(|(_, policy, _)| policy.reinvokes())
     {
         let PolicyRun { report, after } = family::run(evaluation, policy, &parts, None, current);
-        let has_acted =
-            |rule: &RuleReport| matches!(rule.outcome, Outcome::Patched { .. } | Outcome::Error(_));
-        reports.extend(
-            report.filter(|report| report.rules.iter().any(has_acted)).map(|report| (number, report)),
-        );
+        reports.extend(report.filter(has_acted).map(|report| (number, report)));
         if let Some(after) = after.filter(|after| !after.same_storage(current)) {
             steps.push(Step { number, before: current.clone(), after: after.clone() });
             *current = after;

@@ -38,6 +38,7 @@ pub use candidate::{Candidate, Operation};
 pub use cel::{
     Binding, CelException, CelExceptions, CelMutation, CelPatch, CelPolicy, CelPolicyKind, CelTargets,
     CelVariables, CelVariant, Expression, MatchConstraints, NotFound, ParamRef, ResourceRule, RuleScope,
+    SharedWebhooks,
 };
 pub use choice::{PolicyChoice, names_rule};
 pub use classic::{
@@ -156,6 +157,14 @@ impl Policy {
     /// Whether it runs again after changes of the object, its own included.
     pub fn reinvokes(&self) -> bool {
         matches!(self, Self::Cel(policy) if policy.reinvokes && !policy.kind.is_of_kyverno())
+    }
+
+    /// The webhooks that it shares with other policies, if Kyverno evaluates each of them for all of these.
+    pub fn shared_webhooks(&self) -> Option<&SharedWebhooks> {
+        match self {
+            Self::Cel(policy) => policy.shared_webhooks.as_ref(),
+            _ => None,
+        }
     }
 
     /// The policy, if it is a classic one.

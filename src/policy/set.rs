@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::value::Text;
 
 use super::index::{KindKeys, Part, PolicyIndex};
-use super::{Candidate, ClassicPolicy, FailurePolicy, Policy, Rule};
+use super::{Candidate, ClassicPolicy, FailurePolicy, Policy, Rule, SharedWebhooks};
 
 /// Policies in the order in which they run, indexed by the kinds or resources of their parts, and then by index keys.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,8 @@ pub struct PolicySet {
     /// The parts for any object.
     any: RuleIndex,
     matches_resources: bool,
+    /// Policies that share two webhooks, one for each failure policy: groups of numbers.
+    called_twice: Vec<Vec<usize>>,
 }
 
 /// Parts of policies.
@@ -62,7 +64,8 @@ impl PolicySet {
         // Those for any resource are told which one it is.
         let is_cel = |policy: &Policy| matches!(policy, Policy::Cel(_));
         let matches_resources = !by_resource.is_empty() || policies.iter().any(is_cel);
-        Self { policies, by_kind, by_resource, any, matches_resources }
+        let called_twice = called_twice(&policies);
+        Self { policies, by_kind, by_resource, any, matches_resources, called_twice }
     }
 
     /// The policies, in the order in which they run.
@@ -80,6 +83,12 @@ impl PolicySet {
         self.matches_resources
     }
 
+    /// The groups of policies, by number, that Kyverno evaluates twice where a policy that fails and one that ignores
+    /// failures select an object.
+    pub fn called_twice(&self) -> &[Vec<usize>] {
+        &self.called_twice
+    }
+
     /// The policies that may concern objects of a kind; `resource` is its plural, empty if not known.
     #[inline]
     pub fn of_kind(&self, kind: &str, resource: &str) -> Candidates<'_> {
@@ -87,6 +96,24 @@ impl PolicySet {
         let indexes = [self.by_kind.get(kind), by_resource, Some(&self.any)];
         Candidates { policies: &self.policies, indexes }
     }
+}
+
+/// The policies that share their webhooks, where there is one for each failure policy.
+fn called_twice(policies: &[Policy]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<(&SharedWebhooks, Vec<usize>)> = Vec::new();
+    for (number, policy) in policies.iter().enumerate() {
+        let Some(webhooks) = policy.shared_webhooks() else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == webhooks) {
+            Some((_, group)) => group.push(number),
+            None => groups.push((webhooks, vec![number])),
+        }
+    }
+    let has_both = |group: &Vec<usize>| {
+        [FailurePolicy::Fail, FailurePolicy::Ignore]
+            .iter()
+            .all(|wanted| group.iter().any(|number| policies[*number].meta().failure_policy == *wanted))
+    };
+    groups.into_iter().map(|(_, group)| group).filter(has_both).collect()
 }
 
 /// The policies with parts that may select objects of a kind.

@@ -226,6 +226,9 @@ divergences! {
     NameOfGeneratedName = 80, "`resourceNames` of a CEL policy and generated names",
         "an object without a name has none of these names",
         "one of the names is the beginning of `generateName`";
+    CelPoliciesCalledTwice = 81, "CEL policies beside others that ignore failures",
+        "each is evaluated once",
+        "twice, if policies of both failure policies share selectors and have no conditions";
 }
 
 impl fmt::Display for Divergence {

@@ -13,7 +13,7 @@ use super::autogen::{self, Generated};
 use super::findings::Findings;
 use super::{
     CelMutation, CelPatch, CelPolicy, CelPolicyKind, CelTargets, CelVariables, CelVariant, Expression,
-    MatchConstraints, checks, schema,
+    MatchConstraints, SharedWebhooks, checks, schema,
 };
 
 /// Reads a policy strictly and compiles it.
@@ -40,15 +40,23 @@ pub(in crate::policy) fn parse(document: &Value, dialect: Dialect) -> Result<Pol
         variants.extend(generated.map(|one| Arc::new(generated_variant(kind, &meta.name, &one))));
     }
     let flag = |path: &[&str]| spec.path(path).and_then(Value::as_bool);
+    let evaluates_admission = flag(&["evaluation", "admission", "enabled"]).unwrap_or(true);
+    // A list of conditions is enough, be it empty.
+    let has_own_conditions =
+        given(spec, "matchConditions").is_some() && are_of_webhook(&variants[0].conditions);
+    let has_own_webhook = !kind.is_of_kyverno() || !evaluates_admission || has_own_conditions;
+    let shared_webhooks =
+        if has_own_webhook { None } else { SharedWebhooks::of(spec, meta.namespace.as_ref()) };
     let param_kind = given(spec, "paramKind").filter(|_| !kind.is_of_kyverno());
     Ok(Policy::Cel(Box::new(CelPolicy {
         meta,
         kind,
         variants,
-        evaluates_admission: flag(&["evaluation", "admission", "enabled"]).unwrap_or(true),
+        evaluates_admission,
         mutates_existing: flag(&["evaluation", "mutateExisting", "enabled"]).unwrap_or(false),
         allows_atomic: flag(&["evaluation", "useServerSideApply"]).unwrap_or(false),
         reinvokes: !kind.is_of_kyverno() && string(spec, "reinvocationPolicy") == "IfNeeded",
+        shared_webhooks,
         param_kind: param_kind
             .map(|kind| GroupVersionKind::new(string(kind, "apiVersion"), string(kind, "kind"))),
         bindings: None,
@@ -88,6 +96,25 @@ fn meta(kind: CelPolicyKind, document: &Value, spec: &Value) -> Meta {
         meta.failure_policy = FailurePolicy::Ignore;
     }
     meta
+}
+
+/// Whether Kyverno gives the API server the conditions of a policy: all or none. It does where the API server can compile
+/// all of them; its webhooks do not know the namespace.
+fn are_of_webhook(conditions: &[Expression]) -> bool {
+    const API_SERVER: CelPolicyKind = CelPolicyKind::MutatingAdmissionPolicy;
+    let env = API_SERVER.env();
+    let is_known = |condition: &Expression| {
+        let source = condition.program.source();
+        let compiled = Program::compile(&env, source);
+        !names(API_SERVER, source, "namespaceObject")
+            && compiled.is_ok_and(|program| *program.output() == Type::Bool)
+    };
+    conditions.iter().all(is_known)
+}
+
+/// Whether an expression names something.
+fn names(kind: CelPolicyKind, source: &str, name: &str) -> bool {
+    source.contains(name) && identifiers(source, kind.dialect()).contains(name)
 }
 
 /// Compiles the expressions of a policy.
@@ -172,7 +199,7 @@ impl Compiler<'_> {
         let conditions = self.expressions(env, &place);
         for condition in &conditions {
             self.expect(condition, "bool", |output| *output == Type::Bool);
-            if is_of_webhook && self.names(condition.program.source(), "variables") {
+            if is_of_webhook && names(self.kind, condition.program.source(), "variables") {
                 let message = "variables cannot be referenced in matchConditions when \
                     spec.autogen.mutatingAdmissionPolicy.enabled is true";
                 self.findings.invalid(condition.pointer.clone(), message);
@@ -181,19 +208,13 @@ impl Compiler<'_> {
         conditions
     }
 
-    /// Kyverno gives the API server the conditions that this one can compile, but for those about the namespace.
+    /// Those of the conditions given to the API server that may have another result there.
     fn webhook_conditions(&self, conditions: &[Expression]) -> Vec<usize> {
-        if !self.kind.is_of_kyverno() {
+        if !self.kind.is_of_kyverno() || !are_of_webhook(conditions) {
             return Vec::new();
         }
-        let env = CelPolicyKind::MutatingAdmissionPolicy.env();
-        let is_one = |condition: &Expression| {
-            let source = condition.program.source();
-            source.contains("oldObject")
-                && !self.names(source, "namespaceObject")
-                && Program::compile(&env, source).is_ok_and(|program| *program.output() == Type::Bool)
-        };
-        (0..conditions.len()).filter(|index| is_one(&conditions[*index])).collect()
+        let names_old = |index: &usize| conditions[*index].program.source().contains("oldObject");
+        (0..conditions.len()).filter(names_old).collect()
     }
 
     fn audit_annotations(&mut self, env: &Env) -> Vec<Expression> {
@@ -277,17 +298,13 @@ impl Compiler<'_> {
             self.findings.missing(at.clone(), "expected an expression");
             return None;
         }
-        if self.kind == CelPolicyKind::NamespacedMutatingPolicy && self.names(source, "http") {
+        if self.kind == CelPolicyKind::NamespacedMutatingPolicy && names(self.kind, source, "http") {
             let message = "http.* is not allowed in namespaced policies; Kyverno's option \
                 --allowHTTPInNamespacedPolicies allows it";
             self.findings.invalid(at.clone(), message);
             return None;
         }
         self.findings.compile(env, at, source)
-    }
-
-    fn names(&self, source: &str, name: &str) -> bool {
-        source.contains(name) && identifiers(source, self.kind.dialect()).contains(name)
     }
 
     /// Checks the type of an expression.

@@ -13,6 +13,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 mod variant;
+mod webhook;
 
 use std::sync::{Arc, OnceLock};
 
@@ -28,6 +29,7 @@ pub use binding::{Binding, NotFound, ParamRef};
 pub use constraints::{MatchConstraints, ResourceRule, RuleScope};
 pub use exception::{CelException, CelExceptions};
 pub(super) use load::parse;
+pub use webhook::SharedWebhooks;
 
 /// Groups and kinds of the documents.
 pub(super) const KINDS: &[(&str, &str)] = &[
@@ -86,6 +88,8 @@ pub struct CelPolicy {
     pub allows_atomic: bool,
     /// Whether it runs again after other changes of the object.
     pub reinvokes: bool,
+    /// The webhooks that it shares with other policies.
+    pub shared_webhooks: Option<SharedWebhooks>,
     /// The kind of its parameters.
     pub param_kind: Option<GroupVersionKind>,
     /// The bindings; `None` if none was loaded.

@@ -29,6 +29,7 @@ const OBJECTS: usize = 5;
 /// Where the CLI is not like the admission controller: how the names of cases begin, and why.
 const DEPARTURES: &[(&str, &str)] = &[
     ("another-kind", "the API server refuses other kinds, the CLI prints them"),
+    ("both-failure-policies", "the CLI has no webhooks"),
     ("exempt-expired", "the CLI does not look at `expiresAt`"),
     ("namespaces", "requests for namespaces have no namespace in the CLI"),
     ("old-object-in-a-condition-of-the-webhook", "no API server evaluates conditions before the CLI"),

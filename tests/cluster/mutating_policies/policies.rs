@@ -62,6 +62,10 @@ impl Case {
         }
         // Selectors of namespaces select objects without one.
         spec["matchConstraints"]["resourceRules"][0]["scope"] = json!("Namespaced");
+        // An empty list is not the same for Kyverno as none.
+        if spec["matchConditions"] == json!([]) {
+            spec.as_object_mut().expect("a spec").remove("matchConditions");
+        }
         merge(&mut spec["matchConstraints"], &written["constraints"]);
         merge(&mut spec["matchConstraints"]["resourceRules"][0], &written["rule"]);
         merge(&mut spec, &written["spec"]);
