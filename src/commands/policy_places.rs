@@ -17,8 +17,10 @@ impl PolicyPlaces<'_> {
     /// The place of the error of a rule on an object: that of the expression or field, else that of the rule.
     pub(super) fn place(&self, error: &RuleError, report: &ObjectReport) -> Option<PolicyPlace> {
         let policy = self.policies.iter().find(|policy| policy.full_name() == error.policy)?;
-        let rule = policy.rules().into_iter().find(|rule| *rule.name == error.rule)?.pointer;
-        let place = match (&error.place, rule) {
+        // The conditions of a policy's webhooks belong to no rule.
+        let rule = policy.rules().into_iter().find(|rule| *rule.name == error.rule);
+        let place = match (&error.place, rule.and_then(|rule| rule.pointer)) {
+            (Some(place), _) if place.is_of_policy() => place.clone(),
             (Some(place), Some(rule)) => RulePlace { pointer: rule.join(&place.pointer), ..place.clone() },
             (Some(place), None) => place.clone(),
             (None, Some(rule)) => RulePlace::node(rule.key("name")),

@@ -98,7 +98,7 @@ codes! {
     InvalidCondition = 219 "an invalid condition",
     LegacySyntax = 220 "an invalid `overlay` or `patches`",
     RefusedByCluster = 221 "a policy that Kyverno in a cluster refuses",
-    UnsupportedRule = 223 "a rule or condition that is not evaluated",
+    UnsupportedRule = 223 "a rule that is not evaluated",
     Ignored = 224 "rules and policies that mutate nothing are ignored",
     OtherDocuments = 225 "documents beside the policies are ignored",
     DefinedTwice = 226 "a policy or exception is defined more than once",

@@ -6,9 +6,11 @@
 //! `order.rs` runs all policies on one object; `family.rs` dispatches to the family of a policy, such as `classic/`.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod admission_request;
 mod cel;
 mod classic;
 mod evaluation;
+mod expression_trace;
 mod family;
 #[cfg(test)]
 mod fixed_label;
@@ -27,6 +29,7 @@ mod rerun;
 mod targets;
 mod values;
 mod views;
+mod webhook_conditions;
 mod world;
 
 use crate::admission::{Admission, KindSchemas};

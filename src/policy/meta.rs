@@ -113,17 +113,15 @@ pub enum Why {
     Generate,
     /// A rule that verifies images.
     VerifyImages,
-    /// The CEL conditions of the webhook.
-    MatchConditions,
     /// A mutate rule in the legacy syntax.
     LegacySyntax,
 }
 
 impl Why {
-    /// Whether the result differs from that of a cluster: a mutate rule, or a condition, is missing.
+    /// Whether the result differs from that of a cluster: a mutate rule is missing.
     pub const fn changes_the_result(self) -> bool {
         match self {
-            Self::LegacySyntax | Self::MatchConditions => true,
+            Self::LegacySyntax => true,
             Self::Validate | Self::Generate | Self::VerifyImages => false,
         }
     }
@@ -135,7 +133,6 @@ impl fmt::Display for Why {
             Self::Validate => "validate rule",
             Self::Generate => "generate rule",
             Self::VerifyImages => "verifyImages rule",
-            Self::MatchConditions => "CEL matchConditions",
             Self::LegacySyntax => "mutate rule with `overlay` or `patches`",
         })
     }

@@ -30,6 +30,7 @@ mod set;
 mod target_selector;
 mod user;
 mod warning;
+mod webhook_conditions;
 
 use crate::value::{GroupVersionKind, Text};
 
@@ -62,6 +63,7 @@ pub use set::{Candidates, PolicySet, Walk};
 pub use target_selector::{TargetError, TargetSelector};
 pub use user::UserInfo;
 pub use warning::{Warning, WarningCause};
+pub use webhook_conditions::WebhookConditions;
 
 /// A policy of any family, compiled.
 #[derive(Clone, Debug)]

@@ -149,7 +149,7 @@ pub struct RuleError {
 /// A place in a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RulePlace {
-    /// The node, from the root of the rule.
+    /// The node, from the root of the rule; a node below `spec`, which rules do not have, from that of the policy.
     pub pointer: Pointer,
     /// The expression in it.
     pub expression: Option<Text>,
@@ -161,6 +161,11 @@ impl RulePlace {
     /// A whole node.
     pub const fn node(pointer: Pointer) -> Self {
         Self { pointer, expression: None, part: None }
+    }
+
+    /// Whether it is a place in the policy, outside of its rules.
+    pub fn is_of_policy(&self) -> bool {
+        matches!(self.pointer.segments().first(), Some(Segment::Key(key)) if &**key == "spec")
     }
 }
 

@@ -220,9 +220,9 @@ divergences! {
     AutogenOfPatches = 78, "autogen of JSON patches and variables of a CEL policy",
         "paths and fields are those of the Pod template",
         "they stay those of the Pod: an error, or a field that the API server drops";
-    OldObjectOfCreation = 79, "`oldObject` of a creation in a CEL policy",
+    OldObjectOfCreation = 79, "`oldObject` of a creation in CEL",
         "null",
-        "an empty map";
+        "a map";
     NameOfGeneratedName = 80, "`resourceNames` of a CEL policy and generated names",
         "an object without a name has none of these names",
         "one of the names is the beginning of `generateName`";

@@ -4,7 +4,7 @@ use crate::commands::{LABEL, MAP};
 use crate::folder::Folder;
 
 const PLANNED: &str = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: later}\nspec:\n  \
-    webhookConfiguration: {matchConditions: [{name: a, expression: 'true'}]}\n  rules: [{name: r, match: {any: [{resources: {kinds: [Secret]}}]}, mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}}]\n";
+    rules: [{name: r, match: {any: [{resources: {kinds: [Secret]}}]}, mutate: {overlay: {metadata: {labels: {a: b}}}}}]\n";
 
 /// Validates and generates.
 const OTHER_RULES: &str = "apiVersion: kyverno.io/v1
@@ -66,11 +66,12 @@ fn folder() -> Folder {
 fn unsupported_policies_can_be_notes() {
     let folder = folder();
     for (file, code) in [("map.yaml", 1), ("labelled.yaml", 0)] {
-        let run = folder.run(&["diff", "-p", "p", "-f", file]);
+        let run = folder.run(&["diff", "--semantics", "kyverno", "-p", "p", "-f", file]);
         assert_eq!(run.code, Some(3), "{}", run.stderr);
-        let run = folder.run(&["diff", "-p", "p", "-f", file, "--skip-unsupported"]);
+        let run =
+            folder.run(&["diff", "--semantics", "kyverno", "-p", "p", "-f", file, "--skip-unsupported"]);
         assert_eq!(run.code, Some(code), "{}", run.stderr);
-        let note = "note[KYV223]: p/planned.yaml:1: later: not evaluated: CEL matchConditions\n";
+        let note = "note[KYV223]: p/planned.yaml:1: later/r: not evaluated: mutate rule with `overlay` or `patches`\n";
         assert!(run.stderr.contains(note), "{}", run.stderr);
         assert!(
             run.stderr.contains("note[KYV224]: 1 validate rule, 1 generate rule ignored\n"),
@@ -78,7 +79,17 @@ fn unsupported_policies_can_be_notes() {
             run.stderr
         );
     }
-    let strict = folder.run(&["diff", "-p", "p", "-f", "map.yaml", "--skip-unsupported", "--strict"]);
+    let strict = folder.run(&[
+        "diff",
+        "--semantics",
+        "kyverno",
+        "-p",
+        "p",
+        "-f",
+        "map.yaml",
+        "--skip-unsupported",
+        "--strict",
+    ]);
     assert_eq!(strict.code, Some(3), "{}", strict.stderr);
 }
 

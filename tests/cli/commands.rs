@@ -472,7 +472,7 @@ fn strict_fails_for_skipped_documents() {
 #[test]
 fn what_is_not_evaluated_is_reported() {
     let planned = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: later}\nspec:\n  \
-    webhookConfiguration: {matchConditions: [{name: a, expression: 'true'}]}\n  rules: [{name: r, match: {any: [{resources: {kinds: [Secret]}}]}, mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}}]\n";
+    rules: [{name: r, match: {any: [{resources: {kinds: [Secret]}}]}, mutate: {overlay: {metadata: {labels: {a: b}}}}}]\n";
     let other = "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: ns}\n";
     let folder = Folder::new(&[
         ("p/label.yaml", LABEL),
@@ -481,11 +481,11 @@ fn what_is_not_evaluated_is_reported() {
         ("p/pod.yaml", "apiVersion: v1\nkind: Pod\n"),
         ("map.yaml", MAP),
     ]);
-    folder.run(&["mutate", "-p", "p", "-f", "map.yaml"]).is(
+    folder.run(&["mutate", "--semantics", "kyverno", "-p", "p", "-f", "map.yaml"]).is(
         3,
         LABELLED,
         &[
-            "error[KYV223]: p/planned.yaml:1: later: not evaluated: CEL matchConditions",
+            "error[KYV223]: p/planned.yaml:1: later/r: not evaluated: mutate rule with `overlay` or `patches`",
             "note[KYV228]: p/other.yaml:1: PolicyException ns/e is not evaluated here: pass exceptions with `--exceptions`\n",
             "note[KYV225]: 1 document in 1 file beside the policies ignored\n",
         ],

@@ -54,7 +54,7 @@ const GENERATE: &str = "generate: {apiVersion: v1, kind: ConfigMap, name: x, nam
 fn planned(name: &str) -> String {
     format!(
         "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  \
-         webhookConfiguration: {{matchConditions: [{{name: a, expression: 'true'}}]}}\n  rules: [{{name: r, match: {{any: [{{resources: {{kinds: [Secret]}}}}]}}, mutate: {{patchStrategicMerge: {{metadata: {{labels: {{a: b}}}}}}}}}}]\n"
+         rules: [{{name: r, match: {{any: [{{resources: {{kinds: [Secret]}}}}]}}, mutate: {{overlay: {{metadata: {{labels: {{a: b}}}}}}}}}}]\n"
     )
 }
 
@@ -104,13 +104,14 @@ fn policies_that_are_not_evaluated_are_one_line() {
         names.iter().map(|name| &**name).zip(texts.iter().map(|text| &**text)).collect();
     files.extend([("p/label.yaml", LABEL), ("map.yaml", MAP)]);
     let folder = Folder::new(&files);
-    let run = folder.run(&["diff", "-p", "p", "-f", "map.yaml"]);
+    let arguments = ["diff", "--semantics", "kyverno", "-p", "p", "-f", "map.yaml"];
+    let run = folder.run(&arguments);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
-    let group = "error[KYV223]: not evaluated in 5 policies: CEL matchConditions: m0 (p/m0.yaml:1), m1 (p/m1.yaml:1), \
-                 m2 (p/m2.yaml:1) and 2 more";
-    assert_eq!(lines(&run, "error["), [group]);
-    let run = folder.run(&["diff", "-p", "p", "-f", "map.yaml", "-v"]);
-    assert_eq!((run.code, lines(&run, "error[").len()), (Some(3), 5), "{}", run.stderr);
+    let group = "error[KYV223]: not evaluated in 5 policies: mutate rule with `overlay` or `patches`: m0/r (p/m0.yaml:1), \
+                 m1/r (p/m1.yaml:1), m2/r (p/m2.yaml:1) and 2 more";
+    assert_eq!(lines(&run, "error[KYV223]"), [group]);
+    let run = folder.run(&[&arguments[..], &["-v"]].concat());
+    assert_eq!((run.code, lines(&run, "error[KYV223]").len()), (Some(3), 5), "{}", run.stderr);
 }
 
 #[test]

@@ -59,9 +59,14 @@ fn all_problems_of_the_inputs_are_listed_with_their_places() {
 #[test]
 fn policies_that_are_not_evaluated_are_errors() {
     let text = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: m}\nspec:\n  \
-    webhookConfiguration: {matchConditions: [{name: a, expression: 'true'}]}\n  rules: [{name: r, match: {any: [{resources: {kinds: [Secret]}}]}, mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}}]\n";
-    let error = Mutator::builder().policies(Input::text("m.yaml", text)).build().unwrap_err();
-    assert_eq!(error.problems(), ["m.yaml:1: m: not evaluated: CEL matchConditions"]);
+    rules: [{name: r, match: {any: [{resources: {kinds: [Secret]}}]}, mutate: {overlay: {metadata: {labels: {a: b}}}}}]\n";
+    let error = Mutator::builder()
+        .policies(Input::text("m.yaml", text))
+        .semantics(Semantics::Kyverno)
+        .build()
+        .unwrap_err();
+    let problem = "m.yaml:1: m/r: not evaluated: mutate rule with `overlay` or `patches`";
+    assert_eq!(error.problems().first().map(String::as_str), Some(problem));
     assert_eq!(Mutator::builder().build().unwrap_err().problems(), ["policies: no policy found"]);
 }
 

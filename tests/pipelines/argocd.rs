@@ -75,14 +75,17 @@ fn a_run_that_keeps_going_leaves_out_what_fails() {
 fn unsupported_policies_can_be_skipped() {
     let workspace = Workspace::new(&[("a.yaml", MAP)]);
     let later = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: later}\nspec:\n  \
-    webhookConfiguration: {matchConditions: [{name: a, expression: 'true'}]}\n  rules: [{name: r, match: {any: [{resources: {kinds: [Secret]}}]}, mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}}]\n";
+    rules: [{name: r, match: {any: [{resources: {kinds: [Secret]}}]}, mutate: {overlay: {metadata: {labels: {a: b}}}}}]\n";
     workspace.write("policies/later.yaml", later);
-    workspace.generate(&[], &[]).fails(3, "later: not evaluated: CEL matchConditions");
-    workspace.generate(&["--on-error=warn"], &[]).fails(3, "later: not evaluated");
-    let ended = workspace.generate(&["--skip-unsupported"], &[]);
+    workspace
+        .generate(&["--semantics=kyverno"], &[])
+        .fails(3, "later/r: not evaluated: mutate rule with `overlay` or `patches`");
+    workspace.generate(&["--semantics=kyverno", "--on-error=warn"], &[]).fails(3, "later/r: not evaluated");
+    let ended = workspace.generate(&["--semantics=kyverno", "--skip-unsupported"], &[]);
     let note = "note[KYV223]: ";
     assert!(ended.is(LABELLED).stderr.contains(note), "{}", ended.stderr);
-    workspace.generate(&["--skip-unsupported", "--strict"], &[]).fails(3, "error[KYV223]: ");
+    let strict = ["--semantics=kyverno", "--skip-unsupported", "--strict"];
+    workspace.generate(&strict, &[]).fails(3, "error[KYV223]: ");
 }
 
 #[test]
@@ -170,9 +173,11 @@ fn failing_policies_fail_the_application() {
         "kind: ClusterPolicy\napiVersion: kyverno.io/v1\nmetadata: {name: x}\nspec: {rulez: []}\n",
     );
     workspace.generate(&[], &[]).fails(2, "did you mean");
-    let conditions = "spec:\n  webhookConfiguration: {matchConditions: [{name: a, expression: 'true'}]}\n";
-    workspace.write("policies/failing.yaml", &label("ConfigMap", "a", "b").replace("spec:\n", conditions));
-    workspace.generate(&[], &[]).fails(3, "not evaluated: CEL matchConditions");
+    let legacy = label("ConfigMap", "a", "b").replace("patchStrategicMerge", "overlay");
+    workspace.write("policies/failing.yaml", &legacy);
+    workspace
+        .generate(&["--semantics=kyverno"], &[])
+        .fails(3, "not evaluated: mutate rule with `overlay` or `patches`");
     workspace.write("tree/app/b.yaml", "a: [\n");
     workspace.generate(&[], &[]).fails(2, "b.yaml:1:4: unclosed bracket");
 }

@@ -61,24 +61,29 @@ fn messages_of_failed_rows_are_below_the_table() {
 #[test]
 fn rows_that_are_not_evaluated_are_errors_unless_they_are_skipped() {
     let folder = copy("unsupported");
-    let ended = kyv(folder.path(), &["-o", "junit"]);
+    let ended = kyv(folder.path(), &["--semantics", "kyverno", "-o", "junit"]);
     let counts = "<testsuites tests=\"2\" failures=\"0\" errors=\"1\" skipped=\"1\">";
     assert!(
         ended.stdout.contains(counts)
-            && ended.stdout.contains("<error message=\"not evaluated: CEL matchConditions\">"),
+            && ended
+                .stdout
+                .contains("<error message=\"not evaluated: mutate rule with `overlay` or `patches`\">"),
         "{}",
         ended.stdout
     );
     assert_eq!(ended.code, Some(3));
-    let skipped = kyv(folder.path(), &["-o", "junit", "--skip-unsupported"]);
+    let skipped = kyv(folder.path(), &["--semantics", "kyverno", "-o", "junit", "--skip-unsupported"]);
     assert!(skipped.stdout.contains("failures=\"0\" errors=\"0\" skipped=\"2\">"), "{}", skipped.stdout);
     assert!(
-        skipped.stderr.contains("note[KYV605]: 1 expectation not evaluated: CEL matchConditions"),
+        skipped
+            .stderr
+            .contains("note[KYV605]: 1 expectation not evaluated: mutate rule with `overlay` or `patches`"),
         "{}",
         skipped.stderr
     );
     assert_eq!(skipped.code, Some(0));
-    let strict = kyv(folder.path(), &["-o", "junit", "--skip-unsupported", "--strict"]);
+    let strict =
+        kyv(folder.path(), &["--semantics", "kyverno", "-o", "junit", "--skip-unsupported", "--strict"]);
     assert!(strict.stdout.contains("failures=\"2\" errors=\"0\" skipped=\"0\">"), "{}", strict.stdout);
     assert_eq!(strict.code, Some(1));
 }

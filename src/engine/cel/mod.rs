@@ -13,7 +13,6 @@ mod mutation;
 mod not_stored;
 #[cfg(test)]
 mod order_tests;
-mod request;
 mod scope;
 #[cfg(test)]
 mod tests;

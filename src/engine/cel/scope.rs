@@ -3,12 +3,11 @@
 use std::cell::{Cell, OnceCell, RefCell};
 
 use crate::cel::{Env, EvalError, Host, Meter, Numbers, Program, Val, Variables};
+use crate::engine::admission_request;
 use crate::engine::evaluation::Evaluation;
 use crate::policy::{CelPolicy, CelVariant, Operation};
 use crate::semantics::Semantics;
 use crate::value::{ObjectRef, Text, Value};
-
-use super::request;
 
 /// The variables of one run of a policy: one object, one binding, one parameter.
 pub(super) struct Scope<'a> {
@@ -148,7 +147,7 @@ impl<'a> Scope<'a> {
     fn request(&self) -> Val {
         self.reads_request.set(true);
         let create = || {
-            let mut request = request::request(self.evaluation, self.operation);
+            let mut request = admission_request::request(self.evaluation, Some(self.operation));
             if self.is_of_kyverno {
                 request.insert("object", self.evaluation.original.clone());
                 let old = match self.operation {
@@ -168,7 +167,7 @@ impl<'a> Scope<'a> {
         if self.is_target {
             return Val::Null;
         }
-        let create = || Val::from_json(&request::namespace_object(self.evaluation), Numbers::Exact);
+        let create = || Val::from_json(&admission_request::namespace_object(self.evaluation), Numbers::Exact);
         self.namespace.get_or_init(create).clone()
     }
 

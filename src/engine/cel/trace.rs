@@ -1,9 +1,10 @@
 //! What explanations show of a policy.
 
-use crate::cel::{EvalError, Meter, Program, Val, reasons, to_json};
+use crate::cel::{EvalError, Program, Val};
+use crate::engine::expression_trace::{because, evaluated, shown};
 use crate::patch::FailedTest;
 use crate::policy::Expression;
-use crate::report::{ExpressionTrace, TestTrace, Trace, VariableError};
+use crate::report::{ExpressionTrace, TestTrace, Trace};
 use crate::value::{Pointer, Text, Value};
 
 use super::invocations::Invocation;
@@ -51,10 +52,8 @@ impl Tracer {
         {
             // The parts are evaluated again, beside the sequence of random numbers.
             let calls = scope.random_calls.get();
-            let reasons = reasons(scope.env(), condition.program.source(), scope);
+            added.because = because(scope.env(), &condition.program, scope);
             scope.random_calls.set(calls);
-            added.because =
-                reasons.into_iter().map(|reason| (reason.expression.into(), shown(&reason.value))).collect();
         }
     }
 
@@ -67,15 +66,8 @@ impl Tracer {
         value: &Result<Val, EvalError>,
     ) {
         let Some(trace) = &mut self.trace else { return };
-        trace.expressions.push(ExpressionTrace {
-            invocation: self.invocation.clone(),
-            place: pointer.clone(),
-            name: name.cloned(),
-            expression: program.source().into(),
-            value: shown(value),
-            because: Vec::new(),
-            failed_test: None,
-        });
+        let invocation = self.invocation.clone();
+        trace.expressions.push(ExpressionTrace { invocation, ..evaluated(pointer, name, program, value) });
     }
 
     /// Adds to the last expression which test of its JSON patch failed.
@@ -98,11 +90,4 @@ impl Tracer {
             }
         }
     }
-}
-
-fn shown(value: &Result<Val, EvalError>) -> Result<Value, VariableError> {
-    let value = value.as_ref().map_err(ToString::to_string);
-    let json =
-        value.and_then(|value| to_json(value, &mut Meter::default()).map_err(|error| error.to_string()));
-    json.map_err(VariableError)
 }

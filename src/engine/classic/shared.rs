@@ -1,6 +1,7 @@
 //! What standard and mutate-existing rules have in common.
 
 use crate::engine::evaluation::Evaluation;
+use crate::engine::webhook_conditions::{Called, Stop};
 use crate::policy::{Candidate, ClassicPolicy, Meta, Operation, PolicyException, Rule};
 use crate::report::{Outcome, RuleReport, SkipReason};
 use crate::semantics::DivergenceTracker;
@@ -75,6 +76,58 @@ impl Evaluation<'_> {
                         .any(|rule| rule.existing().is_some() == is_existing && rule.is_in_webhook(candidate))
             })
         }
+    }
+
+    /// What the conditions of a policy's webhooks say of a request that one of these rules is for. The webhooks of a policy
+    /// for one namespace are called for all.
+    pub(super) fn called_for<'r>(
+        &self,
+        policy: &ClassicPolicy,
+        mut rules: impl Iterator<Item = &'r Rule>,
+        candidate: &Candidate<'_>,
+        tracker: &DivergenceTracker,
+    ) -> Called {
+        let conditions = policy.webhook_conditions.as_ref();
+        let is_in_scope = policy.meta.namespace.is_none() || !candidate.namespace.is_empty();
+        conditions.filter(|_| is_in_scope && rules.any(|rule| rule.is_in_webhook(candidate))).map_or_else(
+            Called::default,
+            |conditions| {
+                let conditions = (&**conditions, policy.meta.failure_policy);
+                self.called(conditions, candidate.operation, candidate.object, tracker)
+            },
+        )
+    }
+
+    /// The reports on rules of a policy for which Kyverno is not called; `None` if it is.
+    pub(super) fn not_called<'r>(
+        &self,
+        called: &Called,
+        policy: &ClassicPolicy,
+        rules: impl Iterator<Item = &'r Rule>,
+        candidate: &Candidate<'_>,
+    ) -> Option<Vec<RuleReport>> {
+        let (reason, mut ignored) = match called.stop.clone()? {
+            Stop::Refuse(error) => {
+                let report = RuleReport::new(policy.meta.name.clone(), Outcome::Error(error));
+                let mut reports = vec![RuleReport { is_policy: true, ..report }];
+                reports.iter_mut().for_each(|report| called.add_to(&mut report.trace));
+                return Some(reports);
+            }
+            Stop::Skip(..) if !policy.meta.admits(candidate) => return None,
+            Stop::Skip(reason, ignored) => (reason, ignored),
+        };
+        let mut reports = Vec::new();
+        for rule in rules {
+            if rule.selects(candidate) {
+                let mut report = skipped(rule, reason.clone());
+                report.ignored.extend(ignored.take());
+                called.add_to(&mut report.trace);
+                reports.push(report);
+            } else {
+                reports.extend(self.if_traced(|| not_selected(rule, candidate)));
+            }
+        }
+        Some(reports)
     }
 
     /// The exceptions from a policy, for the object before the policy.

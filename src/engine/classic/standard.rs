@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::diagnostics::Code;
 use crate::engine::evaluation::{Evaluation, PolicyRun};
+use crate::engine::webhook_conditions::Called;
 use crate::policy::{ClassicPolicy, Operation, Rule, other_namespace};
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker};
@@ -50,6 +51,8 @@ fn run_rules(
         let before = if is_delete { object.clone() } else { context.object().clone() };
         let name = policy.meta.full_name();
         let exemption = &evaluation.exemption(&name, &before, Some(operation));
+        let rules = || policy.standard_rules(parts);
+        let called = &evaluation.called_for(policy, rules(), &exemption.candidate, &tracker);
         let run = StandardRun {
             evaluation,
             policy,
@@ -59,9 +62,17 @@ fn run_rules(
             tracker: &tracker,
             before: &before,
             exemption,
+            called,
         };
-        let rules = Vec::with_capacity(parts.len());
-        let report = PolicyReport { policy: name.clone(), rules, divergences: DivergenceSet::NONE };
+        let report = PolicyReport {
+            policy: name.clone(),
+            rules: Vec::with_capacity(parts.len()),
+            divergences: DivergenceSet::NONE,
+        };
+        if let Some(rules) = evaluation.not_called(called, policy, rules(), &exemption.candidate) {
+            let report = PolicyReport { rules, divergences: tracker.reached(), ..report };
+            return PolicyRun { report: Some(report), after: None };
+        }
         if first_match.is_none() && !policy.meta.admits(&exemption.candidate) {
             let report = evaluation.if_traced(|| run.in_other_namespace(report));
             return PolicyRun { report, after: None };
@@ -126,6 +137,7 @@ fn prematch(
     let has_values =
         || !values.is_empty() && values.of(&policy.meta.name, evaluation.name()).next().is_some();
     if evaluation.is_traced()
+        || policy.webhook_conditions.is_some()
         || operation == Operation::Delete
         || policy.controller_only(parts).next().is_some()
         || has_values()
@@ -147,6 +159,9 @@ fn prematch(
 
 /// Whether a policy with the same webhook has seen the request. Policies that the index skips see it, too.
 fn is_request_seen(evaluation: &Evaluation<'_>, policy: &ClassicPolicy, number: Option<usize>) -> bool {
+    if policy.webhook_conditions.is_some() {
+        return false;
+    }
     let failure_policy = policy.meta.failure_policy;
     let is_before =
         |number| evaluation.policies.first_to_see(failure_policy).is_some_and(|first| first < number);
@@ -154,7 +169,7 @@ fn is_request_seen(evaluation: &Evaluation<'_>, policy: &ClassicPolicy, number: 
 }
 
 fn note_request_seen(evaluation: &Evaluation<'_>, policy: &ClassicPolicy) {
-    if policy.has_standard_rules() {
+    if policy.has_standard_rules() && policy.webhook_conditions.is_none() {
         evaluation.classic.note_seen(policy.meta.failure_policy);
     }
 }
@@ -171,6 +186,8 @@ struct StandardRun<'a> {
     /// The object before the policy.
     before: &'a Value,
     exemption: &'a Exemption<'a>,
+    /// The conditions of the policy's webhooks.
+    called: &'a Called,
 }
 
 /// The result of the rules so far.
@@ -256,7 +273,8 @@ impl StandardRun<'_> {
             divergences.extend(rule.divergences);
             progress.report.divergences.extend(rule.divergences);
         }
-        let trace = context.leave_rule(checkpoint);
+        let mut trace = context.leave_rule(checkpoint);
+        self.called.add_to(&mut trace);
         let error = evaluation.not_replayable().map(|error| RuleRun::from(Outcome::Error(error)));
         let RuleRun { outcome, is_object_lost } = error.unwrap_or(run);
         if !is_delete {

@@ -1,9 +1,7 @@
 //! What a cluster refuses when a policy is created, beside unknown fields and expressions that do not compile.
 
-use std::collections::BTreeSet;
-
 use crate::policy::fields::{any_of, filled, given, list, string, texts};
-use crate::policy::labels::is_label_key;
+use crate::policy::webhook_conditions::{check_names, duplicate_names};
 use crate::policy::{Operation, nearest};
 use crate::resources::is_built_into_kubernetes;
 use crate::value::{Pointer, Text, Value};
@@ -11,9 +9,6 @@ use crate::value::{Pointer, Text, Value};
 use super::constraints::{is_plural, meant_resource};
 use super::findings::Findings;
 use super::{CelPolicyKind, autogen};
-
-/// The most match conditions of a `MutatingAdmissionPolicy`.
-const MAX_CONDITIONS: usize = 64;
 
 /// Checks a policy.
 pub(super) fn check(kind: CelPolicyKind, document: &Value, findings: &mut Findings) {
@@ -58,35 +53,12 @@ impl Check<'_> {
 
     fn conditions(&mut self) {
         let at = self.at.key("matchConditions");
-        let conditions = list(self.spec, "matchConditions");
-        if conditions.len() > MAX_CONDITIONS {
-            let count = conditions.len();
-            self.findings
-                .invalid(at.clone(), format!("{count} conditions, at most {MAX_CONDITIONS} are allowed"));
-        }
-        for (index, condition) in conditions.iter().enumerate() {
-            let name = string(condition, "name");
-            // Label keys are qualified names.
-            if !is_label_key(name) {
-                let at = at.index(index).key("name");
-                self.findings
-                    .invalid(at, format!("`{name}` is no qualified name, such as `example.com/a-name`"));
-            }
-        }
-        self.duplicates("matchConditions");
+        self.findings.errors.extend(check_names(list(self.spec, "matchConditions"), &at));
     }
 
     /// Reports names that a list has twice.
     fn duplicates(&mut self, field: &str) {
-        let mut names = BTreeSet::new();
-        for (index, entry) in list(self.spec, field).iter().enumerate() {
-            let name = string(entry, "name");
-            // A name that is no text is reported as that.
-            if !name.is_empty() && !names.insert(name) {
-                let at = self.at.key(field).index(index).key("name");
-                self.findings.invalid(at, format!("`{name}` is used twice"));
-            }
-        }
+        self.findings.errors.extend(duplicate_names(list(self.spec, field), &self.at.key(field)));
     }
 
     /// A mutation has the block of its type and no other.

@@ -1,8 +1,9 @@
 //! What is found while a policy, binding or exception is read.
 
-use crate::cel::{CompileError, Env, Program};
+use crate::cel::{Env, Program};
 use crate::diagnostics::Code;
 use crate::policy::labels::{LabelSelector, SelectorError};
+use crate::policy::webhook_conditions::compile_errors;
 use crate::policy::{PolicyError, Warning, WarningCause};
 use crate::value::{MAX_DEPTH, Pointer, Value};
 
@@ -59,15 +60,8 @@ impl Findings {
 
     /// Compiles an expression. Its faults are errors.
     pub(super) fn compile(&mut self, env: &Env, at: &Pointer, source: &str) -> Option<Program> {
-        Program::compile(env, source).map_err(|error| self.refuse(at, &error)).ok()
-    }
-
-    fn refuse(&mut self, at: &Pointer, error: &CompileError) {
-        let faults = error.issues().iter();
-        self.errors.extend(faults.map(|issue| {
-            let error = PolicyError::new(Code::CelRefused, at.clone(), issue.message.clone());
-            PolicyError { offset: Some(issue.offset), ..error }
-        }));
+        let compiled = Program::compile(env, source);
+        compiled.map_err(|error| self.errors.extend(compile_errors(at, &error))).ok()
     }
 
     /// Checks the selectors of constraints.

@@ -1,6 +1,7 @@
 //! From a document to a policy.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::diagnostics::Code;
 use crate::semantics::{Dialect, Divergence, DivergenceTracker, LegacyMode, Semantics};
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::policy::error::PolicyError;
 use crate::policy::fields::{filled, given, is_blank, string, text};
-use crate::policy::{FailurePolicy, Meta, NotEvaluated, Note, Why};
+use crate::policy::{FailurePolicy, Meta, NotEvaluated, Note, WebhookConditions, Why};
 
 /// The operations of rules, with the reason why some are not evaluated.
 const OPERATIONS: [(&str, Option<Why>); 4] = [
@@ -47,6 +48,7 @@ pub(in crate::policy) fn parse(
     let mut loader = Loader { document, dialect: dialect.into(), policy: policy(document), findings };
     let rules = loader.written_rules();
     loader.check_policy(&rules);
+    loader.webhook_conditions();
     loader.rules(rules);
     let Loader { mut policy, findings, .. } = loader;
     policy.meta.notes = findings.finish(document)?;
@@ -80,13 +82,6 @@ fn policy(document: &Value) -> ClassicPolicy {
     if failure_policy.and_then(Value::as_str) == Some("Ignore") {
         meta.failure_policy = FailurePolicy::Ignore;
     }
-    if webhook("matchConditions").and_then(Value::as_array).is_some_and(|conditions| !conditions.is_empty()) {
-        meta.not_evaluated.push(NotEvaluated {
-            rule: None,
-            pointer: Pointer::ROOT.key("spec").key("webhookConfiguration").key("matchConditions"),
-            why: Why::MatchConditions,
-        });
-    }
     ClassicPolicy {
         meta,
         rules: Vec::new(),
@@ -97,6 +92,7 @@ fn policy(document: &Value) -> ClassicPolicy {
         },
         on_policy_update: is_true(spec(document, ON_POLICY_UPDATE)),
         no_autogen: None,
+        webhook_conditions: None,
     }
 }
 
@@ -171,16 +167,25 @@ impl Loader<'_> {
         }
     }
 
+    fn webhook_conditions(&mut self) {
+        let at = Pointer::ROOT.key("spec").key("webhookConfiguration").key("matchConditions");
+        let conditions = self.document.pointed(&at).and_then(Value::as_array).unwrap_or_default();
+        let conditions = WebhookConditions::read(conditions, &at, &mut self.findings.errors);
+        self.policy.webhook_conditions = conditions.map(Arc::new);
+    }
+
     fn rules(&mut self, mut rules: Vec<WrittenRule>) {
         self.check_rules(&mut rules);
         let autogen = autogen::generate(self.document, &rules);
         self.policy.no_autogen = autogen.stopped;
         let namespace = self.policy.meta.namespace.clone();
+        let conditions = self.policy.webhook_conditions.clone();
         let source = Source {
             namespace: namespace.as_ref(),
             pointer: &Pointer::ROOT,
             generated_from: None,
             legacy: self.dialect.legacy,
+            conditions: conditions.as_ref(),
         };
         // Generated rules replace a written one with such a name.
         let is_replaced = |rule: &Value| {

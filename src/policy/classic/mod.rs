@@ -29,9 +29,13 @@ mod written;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use crate::value::GroupVersionKind;
 
-use super::{FailurePolicy, IndexKey, KindKeys, Meta, Part, PolicyFamily, RulePaths, RuleSummary};
+use super::{
+    FailurePolicy, IndexKey, KindKeys, Meta, Part, PolicyFamily, RulePaths, RuleSummary, WebhookConditions,
+};
 
 pub use context::{ContextEntry, ContextSource};
 pub use exception::PolicyException;
@@ -71,6 +75,8 @@ pub struct ClassicPolicy {
     pub on_policy_update: bool,
     /// Why no rules are generated from its rules for Pods, if none are.
     pub no_autogen: Option<String>,
+    /// What must be true for the API server to call Kyverno for the policy, which has webhooks of its own then.
+    pub webhook_conditions: Option<Arc<WebhookConditions>>,
 }
 
 impl ClassicPolicy {
@@ -102,6 +108,10 @@ impl ClassicPolicy {
 
     /// Index keys of which one holds for each object that a report on a rule may be about; `None` for any object.
     fn index_keys<'p>(&'p self, part: usize, rule: &'p Rule) -> Option<Vec<IndexKey<'p>>> {
+        // A condition may fail for any object of its kind, in all namespaces.
+        if self.webhook_conditions.is_some() {
+            return None;
+        }
         if let Some(namespace) = &self.meta.namespace {
             return Some(vec![IndexKey::InNamespace(namespace)]);
         }
@@ -172,7 +182,8 @@ impl PolicyFamily for ClassicPolicy {
     }
 
     fn sees_all_requests(&self) -> Option<FailurePolicy> {
-        let is_for_all = self.meta.namespace.is_none() && self.has_standard_rules();
+        let is_for_all =
+            self.meta.namespace.is_none() && self.webhook_conditions.is_none() && self.has_standard_rules();
         is_for_all.then_some(self.meta.failure_policy)
     }
 

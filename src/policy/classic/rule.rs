@@ -15,7 +15,7 @@ use super::selection::Selection;
 use super::{ContextEntry, Edit, LegacyMutation, MutateExisting, Mutation, Patch, conditions, context};
 use crate::policy::fields::{given, text};
 use crate::policy::index::IndexKey;
-use crate::policy::{Candidate, NotEvaluated, Operation, RulePaths, Why};
+use crate::policy::{Candidate, NotEvaluated, Operation, RulePaths, WebhookConditions, Why};
 
 /// A mutate rule, as written or generated for pod controllers.
 #[derive(Clone, Debug)]
@@ -42,6 +42,8 @@ pub struct Rule {
     pub divergences: DivergenceSet,
     /// The namespace of the policy, if it has one.
     namespace: Option<Text>,
+    /// The conditions of the policy's webhooks.
+    pub(super) webhook_conditions: Option<Arc<WebhookConditions>>,
     /// Filled by [`Rule::paths`].
     pub(super) paths: OnceLock<RulePaths>,
 }
@@ -63,6 +65,8 @@ pub(super) struct Source<'a> {
     pub(super) pointer: &'a Pointer,
     pub(super) generated_from: Option<&'a Text>,
     pub(super) legacy: LegacyMode,
+    /// The conditions of the policy's webhooks.
+    pub(super) conditions: Option<&'a Arc<WebhookConditions>>,
 }
 
 impl Rule {
@@ -98,6 +102,7 @@ impl Rule {
             raw: rule.clone(),
             divergences: tracker.reached(),
             namespace: source.namespace.cloned(),
+            webhook_conditions: source.conditions.cloned(),
             paths: OnceLock::new(),
         })
     }

@@ -63,7 +63,13 @@ impl Trigger<'_> {
         let tracker = DivergenceTracker::new(self.evaluation.engine.settings.semantics);
         let policy = self.policy.meta.full_name();
         let mut report = PolicyReport { policy, rules: Vec::new(), divergences: DivergenceSet::NONE };
-        let triggered = self.with_context(&tracker, |context| self.triggered(context, &mut report.rules));
+        let triggered = self.with_context(&tracker, |context| {
+            if let Some(reports) = self.not_called(context.object(), &tracker) {
+                report.rules = reports;
+                return Vec::new();
+            }
+            self.triggered(context, &mut report.rules)
+        });
         if !triggered.is_empty() {
             for rule in triggered.iter().filter_map(|index| self.policy.rules.get(*index)) {
                 report.divergences.extend(rule.divergences);
@@ -78,6 +84,15 @@ impl Trigger<'_> {
         }
         report.divergences.extend(tracker.reached());
         report
+    }
+
+    /// The reports on the rules with targets if the conditions of the policy's webhooks stop it.
+    fn not_called(&self, object: &Value, tracker: &DivergenceTracker) -> Option<Vec<RuleReport>> {
+        let Self { evaluation, policy, .. } = *self;
+        let candidate = evaluation.candidate(object, self.operation());
+        let rules = || self.rules().map(|(_, rule)| rule).filter(|rule| rule.existing().is_some());
+        let called = evaluation.called_for(policy, rules(), &candidate, tracker);
+        evaluation.not_called(&called, policy, rules(), &candidate)
     }
 
     /// Runs something with the context of the trigger's request.

@@ -46,6 +46,9 @@ fn of_rule(rule: &Rule) -> RulePaths {
     }
     analysis.context(&rule.context);
     analysis.conditions(rule.preconditions.as_ref());
+    if let Some(conditions) = &rule.webhook_conditions {
+        analysis.paths.reads.extend(&conditions.reads);
+    }
     let kinds = rule.matching.only_kinds().unwrap_or_default();
     match &rule.mutation {
         Mutation::Standard(edit) => analysis.edit(edit, &kinds, 0),

@@ -1,13 +1,14 @@
 //! The request and the namespace as expressions see them. Members without a value are absent.
 
-use crate::engine::LookupSource;
-use crate::engine::evaluation::Evaluation;
 use crate::policy::Operation;
 use crate::value::{Text, Value};
 
-/// The `AdmissionRequest` without its objects.
-pub(super) fn request(evaluation: &Evaluation<'_>, operation: Operation) -> Value {
-    let candidate = evaluation.candidate(evaluation.original, Some(operation));
+use super::LookupSource;
+use super::evaluation::Evaluation;
+
+/// The `AdmissionRequest` without its objects. Without an operation there is no request, and the user is not known.
+pub(super) fn request(evaluation: &Evaluation<'_>, operation: Option<Operation>) -> Value {
+    let candidate = evaluation.candidate(evaluation.original, operation);
     let text = |text: &Text| Value::String(text.clone());
     let own = evaluation.own_kind;
     let kind = Value::from_iter([
@@ -25,10 +26,10 @@ pub(super) fn request(evaluation: &Evaluation<'_>, operation: Operation) -> Valu
         ("resource", resource.clone()),
         ("requestKind", kind),
         ("requestResource", resource),
-        ("operation", operation.name().into()),
-        ("userInfo", user_info(evaluation)),
+        ("operation", operation.map_or("", Operation::name).into()),
+        ("userInfo", operation.map_or_else(Value::empty_object, |_| user_info(evaluation))),
         ("dryRun", Value::Bool(false)),
-        ("options", options(operation)),
+        ("options", operation.map_or(Value::Null, options)),
     ]);
     let namespace = if is_namespace(evaluation) { evaluation.name() } else { candidate.namespace };
     for (member, text) in [
