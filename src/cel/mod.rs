@@ -85,8 +85,8 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// A text that is no expression, names that the environment does not have, types that do not fit, calls of
-    /// functions that are not supported: whatever the environment's owner refuses when a policy is created.
+    /// A text that is no expression, names that the environment does not have, types that do not fit:
+    /// whatever the environment's owner refuses when a policy is created.
     pub fn compile(env: &Env, source: &str) -> Result<Self, CompileError> {
         let mut issues = Vec::new();
         let expr = parser::parse(source, env.dialect(), &mut issues);

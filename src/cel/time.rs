@@ -1,5 +1,10 @@
 //! Durations and timestamps: texts, ranges, time zones.
 
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZoneDatabase;
+
 use crate::value::GoDuration;
 
 use super::error::EvalError;
@@ -110,62 +115,20 @@ pub(super) fn shifted(stamp: Stamp, nanos: i64) -> Result<Stamp, EvalError> {
     Stamp::from_nanosecond(sum)
 }
 
-/// Whether a text may be the name of a place with a time zone, which is not supported.
-pub(super) fn is_place(text: &str) -> bool {
-    const ALONE: &[&str] = &[
-        "CET",
-        "CST6CDT",
-        "Cuba",
-        "EET",
-        "EST",
-        "EST5EDT",
-        "Egypt",
-        "Eire",
-        "GB",
-        "GMT",
-        "HST",
-        "Hongkong",
-        "Iceland",
-        "Iran",
-        "Israel",
-        "Jamaica",
-        "Japan",
-        "Kwajalein",
-        "Libya",
-        "Local",
-        "MET",
-        "MST",
-        "MST7MDT",
-        "NZ",
-        "Navajo",
-        "PRC",
-        "PST8PDT",
-        "Poland",
-        "Portugal",
-        "ROC",
-        "ROK",
-        "Singapore",
-        "Turkey",
-        "UCT",
-        "Universal",
-        "W-SU",
-        "WET",
-        "Zulu",
-    ];
-    ALONE.contains(&text) || (text.contains('/') && !text.contains(['.', '\\', ' ']))
-}
-
 /// The largest offset of a time zone in minutes; cel-go has no limit before its numbers overflow.
 const MAX_OFFSET_MINUTES: i64 = 100_000_000;
 
-/// A time zone in seconds east of UTC: `UTC`, or an offset such as `+01:00` or `-5:30`. Names of places are not
-/// supported.
-pub(super) fn zone(text: &str) -> Result<i64, EvalError> {
-    if matches!(text, "" | "UTC" | "Z") {
+/// The time zones of places, those of this version of the program.
+static PLACES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+
+/// A time zone at a point in time, in seconds east of UTC: `UTC`, the name of a place such as `Europe/Paris`, or an offset
+/// such as `+01:00` or `-5:30`.
+pub(super) fn zone(text: &str, stamp: Stamp) -> Result<i64, EvalError> {
+    if matches!(text, "" | "UTC") {
         return Ok(0);
     }
     let Some((hours, minutes)) = text.split_once(':') else {
-        return Err(EvalError::failed(format!("unknown time zone {text}")));
+        return place(text, stamp).ok_or_else(|| EvalError::failed(format!("unknown time zone {text}")));
     };
     let invalid = || EvalError::failed(format!("invalid time zone '{text}'"));
     let is_negative = hours.starts_with('-');
@@ -175,6 +138,13 @@ pub(super) fn zone(text: &str) -> Result<i64, EvalError> {
     let offset = hours.checked_mul(60).zip(minutes).and_then(|(hours, minutes)| hours.checked_add(minutes));
     let offset = offset.filter(|offset| offset.unsigned_abs() <= MAX_OFFSET_MINUTES.unsigned_abs());
     offset.map(|minutes| minutes * 60).ok_or_else(invalid)
+}
+
+/// The offset of a place; names are written as in the database, with capital letters.
+fn place(name: &str, stamp: Stamp) -> Option<i64> {
+    let zone = PLACES.get(name).ok().filter(|zone| zone.iana_name() == Some(name))?;
+    let stamp = Timestamp::from_second(stamp.as_second()).ok()?;
+    Some(zone.to_offset(stamp).seconds().into())
 }
 
 #[cfg(test)]
@@ -233,6 +203,8 @@ mod tests {
 
     #[test]
     fn offsets_are_numbers_of_any_size_that_can_be_added() {
+        let stamp = Stamp::from_second(0).unwrap();
+        let zone = |text| zone(text, stamp);
         assert_eq!(zone("-01:30"), Ok(-5400));
         assert_eq!(zone("+26:00"), Ok(93_600));
         for text in

@@ -163,8 +163,7 @@ impl Functions {
         }
         let mut text = String::new();
         for function in all.iter().filter(|function| is_listed(&self.name, function.name)) {
-            let note = if function.is_supported { "" } else { " (not supported)" };
-            let _ = writeln!(text, "{}{note}", written(function));
+            let _ = writeln!(text, "{}", written(function));
         }
         print(&text)
     }

@@ -1,6 +1,7 @@
 //! Texts whose formats both expression languages know, read as Go's library reads them.
 
 pub mod base64;
+pub mod gzip;
 pub mod url;
 pub mod x509;
 

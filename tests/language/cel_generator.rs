@@ -169,7 +169,6 @@ impl Generator {
     fn by_signature(&mut self, wanted: Wanted, depth: usize) -> String {
         let fitting: Vec<(String, String)> = signatures(self.dialect)
             .into_iter()
-            .filter(|signature| signature.is_supported)
             .filter(|signature| signature.text.ends_with(&format!("-> {}", name_of(wanted))))
             .filter(|signature| {
                 !signature.name.starts_with("lists.range") && !signature.name.starts_with("json.")

@@ -72,9 +72,6 @@ impl Checker<'_> {
         let Some((overload, t)) = self.overload(at, &function.name, target.is_some(), &types) else {
             return (Step::Const(Val::Null), Type::Error);
         };
-        if overload.is_some_and(|overload| overload.body.is_none()) {
-            return self.refused(at, format!("the function '{}' is not supported", function.name));
-        }
         let exprs: Vec<&Expr> = target.into_iter().chain(args).collect();
         self.validate_call(&function.name, &exprs);
         let regexp = self.literal_regexp(&function.name, &exprs);
@@ -221,18 +218,6 @@ impl Checker<'_> {
             "duration" => text(0).filter(|text| crate::cel::time::parse_duration(text).is_err()).map(|_| 0),
             "timestamp" => text(0).filter(|text| crate::cel::time::parse_timestamp(text).is_err()).map(|_| 0),
             "format" => return self.validate_format(args),
-            _ if name.starts_with("get") => {
-                if let (Some(zone), Some(arg)) = (text(1), args.get(1))
-                    && crate::cel::time::is_place(&zone)
-                {
-                    let at = arg.at;
-                    self.report(
-                        at,
-                        format!("the time zone '{zone}' is not supported, only UTC and offsets are"),
-                    );
-                }
-                None
-            }
             _ => None,
         };
         if let Some(arg) = fault.and_then(|index| args.get(index)) {

@@ -351,7 +351,7 @@ pub(super) fn apply(
         Some(_) => None,
         None => call.function.overloads.iter().find(|overload| overload.by_value || fits(overload, args)),
     };
-    match overload.and_then(|overload| overload.body) {
+    match overload.map(|overload| overload.body) {
         Some(Body::Pure(body)) => {
             if let Some(regexp) = &call.regexp {
                 meter.regexp = Some(regexp.clone());

@@ -199,7 +199,7 @@ fn to_timestamp(_: &mut Meter, args: &[Val]) -> Result {
 /// The date and time in the zone of the second argument, UTC without one.
 fn local(args: &[Val]) -> std::result::Result<Parts, EvalError> {
     let Some(Val::Timestamp(stamp)) = args.first() else { return Err(EvalError::no_overload()) };
-    let offset = if args.len() > 1 { zone(args::text(args, 1)?)? } else { 0 };
+    let offset = if args.len() > 1 { zone(args::text(args, 1)?, *stamp)? } else { 0 };
     Ok(stamp.parts(offset))
 }
 

@@ -4,10 +4,11 @@ use std::io::Read as _;
 
 use flate2::read::MultiGzDecoder;
 
-use super::{Row, args, missing, row};
+use super::{Row, args, row};
 use crate::cel::error::EvalError;
 use crate::cel::meter::Meter;
 use crate::cel::value::{Numbers, Val};
+use crate::formats::gzip;
 use crate::yaml;
 
 type Result = std::result::Result<Val, EvalError>;
@@ -15,8 +16,7 @@ type Result = std::result::Result<Val, EvalError>;
 pub(super) const ROWS: &[Row] = &[
     row("yaml.parse", "parse_string_dyn", "(string) dyn", parse_yaml).kyverno(),
     row("gzip.decompress", "decompress_bytes_string", "(bytes) string", decompress).kyverno(),
-    // Its bytes are those of Go's compressor.
-    missing("gzip.compress", "compress_any_bytes", "(dyn) bytes").kyverno(),
+    row("gzip.compress", "compress_any_bytes", "(dyn) bytes", compress).kyverno(),
 ];
 
 /// The first document. Numbers are doubles.
@@ -28,6 +28,16 @@ fn parse_yaml(meter: &mut Meter, args: &[Val]) -> Result {
         EvalError::failed(format!("error converting YAML to JSON: {}: {}", error.position(), error.message()))
     })?;
     Ok(Val::from_json(&parsed, Numbers::Doubles))
+}
+
+/// A text as a gzip file.
+fn compress(meter: &mut Meter, args: &[Val]) -> Result {
+    /// Earlier places are looked at for each byte.
+    const VISITS_PER_BYTE: usize = 3;
+    let text = args::text(args, 0)?;
+    meter.visit_items(text.len().saturating_mul(VISITS_PER_BYTE))?;
+    meter.make(text.len())?;
+    Ok(Val::Bytes(gzip::compress(text.as_bytes()).into()))
 }
 
 /// Bytes that are no UTF-8 become replacement characters.

@@ -69,8 +69,7 @@ pub(super) struct Overload {
     pub(super) receiver: bool,
     pub(super) params: Vec<Type>,
     pub(super) result: Type,
-    /// `None`: known, but not supported yet.
-    pub(super) body: Option<Body>,
+    pub(super) body: Body,
     /// The body looks at the values itself, whatever the signature.
     pub(super) by_value: bool,
     only: Option<Dialect>,
@@ -104,7 +103,7 @@ pub(super) struct Row {
     /// With `{}` for the element of `each`.
     id: &'static str,
     signature: &'static str,
-    body: Option<Body>,
+    body: Body,
     by_value: bool,
     only: Option<Dialect>,
     scope: Option<Scope>,
@@ -114,13 +113,13 @@ pub(super) struct Row {
     spellings: &'static [&'static str],
 }
 
-const fn any(name: &'static str, id: &'static str, signature: &'static str, body: Option<Body>) -> Row {
+const fn any(name: &'static str, id: &'static str, signature: &'static str, body: Body) -> Row {
     Row { name, id, signature, body, by_value: false, only: None, scope: None, each: &[], spellings: &[] }
 }
 
 /// A function of both dialects.
 const fn row(name: &'static str, id: &'static str, signature: &'static str, body: Pure) -> Row {
-    any(name, id, signature, Some(Body::Pure(body)))
+    any(name, id, signature, Body::Pure(body))
 }
 
 /// A function that looks at its values itself.
@@ -130,12 +129,7 @@ const fn open(name: &'static str, id: &'static str, signature: &'static str, bod
 
 /// A function of Kyverno that reaches outside.
 const fn outside(name: &'static str, id: &'static str, signature: &'static str, body: Outside) -> Row {
-    any(name, id, signature, Some(Body::Outside(body))).kyverno()
-}
-
-/// A function that is known, but not supported yet.
-const fn missing(name: &'static str, id: &'static str, signature: &'static str) -> Row {
-    any(name, id, signature, None)
+    any(name, id, signature, Body::Outside(body)).kyverno()
 }
 
 impl Row {
@@ -226,8 +220,6 @@ pub struct Signature {
     pub name: &'static str,
     /// The parameters and the result, as `string.(int) -> string`.
     pub text: String,
-    /// Whether it can be called; otherwise it is refused as not supported yet.
-    pub is_supported: bool,
 }
 
 /// All signatures of a dialect that can be written in a source.
@@ -241,10 +233,6 @@ pub fn signatures(dialect: Dialect) -> Vec<Signature> {
     });
     overloads
         .filter(|(_, overload)| overload.is_of(dialect))
-        .map(|(name, overload)| Signature {
-            name,
-            text: signature::text(overload),
-            is_supported: overload.body.is_some(),
-        })
+        .map(|(name, overload)| Signature { name, text: signature::text(overload) })
         .collect()
 }

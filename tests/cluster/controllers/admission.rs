@@ -328,6 +328,13 @@ fn judge(case: &Case, object: &Prediction, did: &Answer) -> Result<Verdict, Stri
             }
             Err(format!("denied with other words: {} instead of {:?} {ours}", denial.message, case.errors))
         }
+        // The API server evaluates the conditions of a webhook itself.
+        Err(refusal)
+            if refusal.message.contains("' resulted in error: ")
+                && matches!(&object.ours, MutateOutcome::Failed(ours) if ours.contains("matchConditions")) =>
+        {
+            Ok(Verdict::Denied)
+        }
         Err(refusal) => match &object.said {
             Err(_) if !object.taken => Ok(Verdict::NotTaken),
             Err(said) if said.code != 0 => Ok(Verdict::Invalid),

@@ -50,9 +50,11 @@ impl<'a> PolicyInstaller<'a> {
             self.wait("a policy is ready", |rest| {
                 let held = rest.get(policy).unwrap_or_default();
                 let conditions = held["status"]["conditions"].as_array();
-                conditions.is_some_and(|conditions| {
-                    conditions.iter().any(|state| state["type"] == "Ready" && state["status"] == "True")
-                })
+                // CEL policies say it elsewhere.
+                held["status"]["conditionStatus"]["ready"] == true
+                    || conditions.is_some_and(|conditions| {
+                        conditions.iter().any(|state| state["type"] == "Ready" && state["status"] == "True")
+                    })
             });
         }
         self.settle();
