@@ -88,6 +88,8 @@ pub mod pattern;
 #[doc(hidden)]
 pub mod policy;
 #[doc(hidden)]
+pub mod proof;
+#[doc(hidden)]
 pub mod regexp;
 #[doc(hidden)]
 pub mod render;

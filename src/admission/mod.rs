@@ -11,6 +11,7 @@ mod fields;
 mod normalize;
 mod plugins;
 mod quantity_text;
+mod required;
 mod restore;
 mod schema;
 mod setters;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use crate::resources::is_local_group;
 use crate::value::{GroupVersionKind, Pointer, Value};
 
+pub use required::{minimal, minimal_at, missing_required, without_dropped};
 pub use restore::restore;
 pub use schema::{Forms, ListMerge, ListType, MapType, Schema};
 pub use types::{ListKey, ScalarType};

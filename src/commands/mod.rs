@@ -12,6 +12,7 @@ mod color;
 mod complete;
 mod completion;
 mod connect;
+mod convert;
 mod diff;
 mod discovery;
 mod divergence_notes;
@@ -105,6 +106,7 @@ enum Command {
     Explain(Box<explain::Arguments>),
     Jp(jp::Arguments),
     Cel(cel::Arguments),
+    Convert(Box<convert::Arguments>),
     Test(Box<test::Arguments>),
     Fn(function::Arguments),
     Argocd(argocd::Arguments),
@@ -143,6 +145,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Explain(arguments), .. }) => explain::run(*arguments),
         Ok(Cli { command: Command::Jp(arguments), .. }) => jp::run(&arguments),
         Ok(Cli { command: Command::Cel(arguments), .. }) => cel::run(&arguments),
+        Ok(Cli { command: Command::Convert(arguments), .. }) => convert::run(&arguments),
         Ok(Cli { command: Command::Test(arguments), .. }) => test::run(&arguments),
         Ok(Cli { command: Command::Fn(arguments), .. }) => function::run(&arguments),
         Ok(Cli { command: Command::Argocd(arguments), .. }) => argocd::run(&arguments),

@@ -11,6 +11,7 @@ mod image;
 mod interpreter;
 mod layout;
 mod lexer;
+mod literals;
 mod moment;
 mod origin;
 mod parser;

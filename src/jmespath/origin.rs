@@ -67,6 +67,12 @@ impl Origin {
         self.places.iter().for_each(|place| reads.insert_node(place));
     }
 
+    /// Where the value itself may be, or that of its elements, or what it is computed from.
+    pub fn scalars(&self) -> Vec<Vec<Step>> {
+        let own = self.places.iter().chain(&self.sources).cloned();
+        own.chain(self.elements.iter().flat_map(Self::scalars)).collect()
+    }
+
     /// The value of a member, if it is an object.
     fn member(&self, key: &Text) -> Self {
         let own = self.below(&Step::Key(key.clone()));
@@ -110,7 +116,7 @@ impl Expression {
     }
 }
 
-fn origin(node: &Node, on: &Origin, reads: &mut PathSet) -> Origin {
+pub(super) fn origin(node: &Node, on: &Origin, reads: &mut PathSet) -> Origin {
     let found = match node {
         Node::Current => on.clone(),
         Node::Literal(_) => Origin::default(),

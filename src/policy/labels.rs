@@ -137,6 +137,13 @@ impl LabelSelector {
         self.equal.keys().chain(self.requirements.iter().map(|requirement| &requirement.key))
     }
 
+    /// The keys of the labels that it uses, each with the values that it names.
+    pub(super) fn named_values(&self) -> Vec<(Text, Vec<Text>)> {
+        let equal = self.equal.iter().map(|(key, value)| (key.clone(), vec![value.clone()]));
+        let required = self.requirements.iter().map(|one| (one.key.clone(), one.values.clone()));
+        equal.chain(required).collect()
+    }
+
     /// Index keys of which one holds for all labels that satisfy the selector; `None` if there are none.
     pub(super) fn index_keys(&self) -> Option<Vec<IndexKey<'_>>> {
         let is_plain = |text: &str| !pattern::is_wildcard(text);

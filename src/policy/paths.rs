@@ -1,12 +1,15 @@
 //! Which paths of an object a rule reads and writes.
 
-use crate::value::PathSet;
+use crate::value::{PathSet, Step, Value};
 
 /// What a rule may read and write of the object that it is for, whatever the object: never less than it does, often more.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RulePaths {
     /// The paths whose values may decide whether the rule applies, and what it writes.
     pub reads: PathSet,
     /// The paths that it may set, change or remove. Empty for a rule with targets.
     pub writes: PathSet,
+    /// The literals that its expressions compare the values at paths with, or write there, as far as they are found:
+    /// nothing may be concluded from what is absent. Patterns stand as written.
+    pub literals: Vec<(Vec<Step>, Value)>,
 }

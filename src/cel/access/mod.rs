@@ -1,10 +1,11 @@
 //! Which parts of the object expressions read and write.
 
+mod literals;
 #[cfg(test)]
 mod tests;
 mod texts;
 
-use crate::value::{PathSet, Step, Text};
+use crate::value::{PathSet, Step, Text, Value};
 
 use super::ast::{Call, Expr, Fold, FoldKind, Index, Kind, Message, Select};
 use super::names::parts;
@@ -23,6 +24,8 @@ pub struct Access {
     pub reads: PathSet,
     /// What mutations may set, change or remove.
     pub writes: PathSet,
+    /// The literals that values at paths are compared with or set to, as far as they are found.
+    pub literals: Vec<(Vec<Step>, Value)>,
     dialect: Dialect,
     /// Whether lists of containers and volumes merge by the names of their elements.
     merges_by_name: bool,
@@ -57,6 +60,7 @@ impl Access {
         Self {
             reads: PathSet::default(),
             writes: PathSet::default(),
+            literals: Vec::new(),
             dialect,
             merges_by_name,
             definitions: Vec::new(),
@@ -222,6 +226,7 @@ impl Access {
 
     fn call(&mut self, expr: &Expr, call: &Call) -> Places {
         let args: Vec<&Expr> = call.target.iter().chain(&call.args).collect();
+        self.compared(&args);
         match (&*call.function, &*args) {
             ("size", [value]) => {
                 let mut places = self.places(value);
@@ -308,7 +313,10 @@ impl Access {
             }
             Kind::Fold(fold) if self.elements_by_name(fold, at).is_some() => {}
             // What is missing above it is created.
-            _ => self.writes.insert(at),
+            _ => {
+                self.set(expr, at);
+                self.writes.insert(at);
+            }
         }
     }
 
@@ -370,6 +378,7 @@ impl Access {
                     self.reads.insert_parents(&path);
                     self.writes.insert(&path);
                 }
+                field("value").into_iter().for_each(|value| self.set(&value.value, &path));
             }
         }
         Some(())

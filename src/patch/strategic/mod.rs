@@ -23,7 +23,7 @@ mod examples;
 pub use anchor::split_anchor;
 pub use context::MergeContext;
 pub use overlay::Overlay;
-pub use paths::overlay_paths;
+pub use paths::{overlay_literals, overlay_paths};
 pub use schema::Schemas;
 
 use crate::value::{Text, Value};

@@ -16,6 +16,30 @@ pub fn overlay_paths(overlay: &Value, kinds: &[&Text], reads: &mut PathSet, writ
     }
 }
 
+/// The scalars of an overlay with their paths in the object, anchors left out: what conditions require as written, and
+/// what is set. Strings with variables are left out.
+pub fn overlay_literals(overlay: &Value) -> Vec<(Vec<Step>, Value)> {
+    let mut found = Vec::new();
+    let mut open = vec![(Vec::new(), overlay)];
+    while let Some((path, node)) = open.pop() {
+        let below = |step: Step| path.iter().cloned().chain([step]).collect::<Vec<_>>();
+        match node {
+            Value::Object(members) => {
+                for (key, member) in members.iter().filter(|(key, _)| !is_for_map(key)).rev() {
+                    let name = Anchor::parse(key).map_or(&**key, |(_, name)| name);
+                    open.push((below(Step::Key(name.into())), member));
+                }
+            }
+            Value::Array(items) => {
+                open.extend(items.iter().rev().map(|item| (below(Step::Elements), item)));
+            }
+            Value::String(text) if text.contains("{{") => {}
+            scalar => found.push((path, scalar.clone())),
+        }
+    }
+    found
+}
+
 struct Walk<'a> {
     path: Vec<Step>,
     reads: &'a mut PathSet,

@@ -135,6 +135,12 @@ impl MatchConstraints {
         rules.find_map(|rule| rule.versions.iter().find(is_served))
     }
 
+    /// The labels that the selectors for objects and for namespaces use, each with the values that they name.
+    pub fn named_labels(&self) -> [Vec<(Text, Vec<Text>)>; 2] {
+        [&self.object_selector, &self.namespace_selector]
+            .map(|selector| selector.as_ref().map_or_else(Vec::new, LabelSelector::named_values))
+    }
+
     /// Why a request is not selected; empty if it is.
     pub fn mismatch(&self, candidate: &Candidate<'_>, old: Option<&Value>) -> Vec<String> {
         let mut reasons = Vec::new();

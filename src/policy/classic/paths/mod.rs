@@ -8,10 +8,10 @@ mod tests;
 use std::sync::Arc;
 
 use crate::jmespath::Origin;
-use crate::patch::overlay_paths;
+use crate::patch::{overlay_literals, overlay_paths};
 use crate::pattern::Conditions;
 use crate::policy::RulePaths;
-use crate::value::{PathSet, Pointer, Segment, Step, Text};
+use crate::value::{PathSet, Pointer, Segment, Step, Text, Value};
 use crate::variables::{Query, Template};
 
 pub(super) use json_patch::{UNKNOWN, operations as patch_operations};
@@ -89,7 +89,10 @@ impl Analysis {
     fn query(&mut self, query: &Query) -> Origin {
         let root = self.root();
         match query.expression() {
-            Ok(expression) => expression.origin(&root, &mut self.paths.reads),
+            Ok(expression) => {
+                self.paths.literals.extend(expression.literals(&root));
+                expression.origin(&root, &mut self.paths.reads)
+            }
             Err(_) => Origin::default(),
         }
     }
@@ -110,7 +113,23 @@ impl Analysis {
     fn conditions(&mut self, conditions: Option<&Conditions<Template>>) {
         for condition in conditions.into_iter().flat_map(Conditions::iter) {
             self.templates([&condition.key, &condition.value]);
+            let sides = [&condition.key, &condition.value];
+            let places: Vec<Vec<Step>> = sides.into_iter().flat_map(|side| self.places(side)).collect();
+            let fixed: Vec<&Value> = sides.into_iter().filter_map(Template::fixed).flat_map(scalars).collect();
+            for place in places {
+                self.paths.literals.extend(fixed.iter().map(|value| (place.clone(), (*value).clone())));
+            }
         }
+    }
+
+    /// The places in the object of the variables of a template.
+    fn places(&self, template: &Template) -> Vec<Vec<Step>> {
+        let queries = template.variables().into_iter().filter_map(|variable| variable.query);
+        let root = self.root();
+        let origins = queries.filter_map(|query| {
+            Some(query.expression().ok()?.origin(&root, &mut PathSet::default()).scalars())
+        });
+        origins.flatten().collect()
     }
 
     fn context(&mut self, entries: &[Arc<ContextEntry>]) {
@@ -211,7 +230,8 @@ impl Analysis {
             }
         }
         if !self.has_targets {
-            let RulePaths { reads, writes } = &mut self.paths;
+            self.paths.literals.extend(overlay_literals(overlay.source()));
+            let RulePaths { reads, writes, .. } = &mut self.paths;
             overlay_paths(overlay.source(), kinds, reads, writes);
         }
     }
@@ -221,14 +241,20 @@ impl Analysis {
         if self.has_targets {
             return;
         }
-        let RulePaths { reads, writes } = &mut self.paths;
+        let RulePaths { reads, writes, .. } = &mut self.paths;
         // References to other fields are replaced in a fixed patch only.
         let is_known = patch.fixed().is_some() || !patch.source().to_json().contains("$(");
         let found = json_patch::paths(patch.fixed().unwrap_or_else(|| patch.source()), reads, writes);
         if found.filter(|()| is_known).is_none() {
-            self.paths = RulePaths { reads: PathSet::everything(), writes: PathSet::everything() };
+            self.paths.reads = PathSet::everything();
+            self.paths.writes = PathSet::everything();
         }
     }
+}
+
+/// A scalar, or the elements of a list.
+fn scalars(value: &Value) -> Vec<&Value> {
+    value.as_array().map_or_else(|| vec![value], |items| items.iter().collect())
 }
 
 /// The path of a string of an overlay in the object.

@@ -18,7 +18,7 @@ fn paths_of(resources: &str, fields: &str) -> [String; 2] {
     );
     let policy = parse(&yaml::parse_value(&document).unwrap(), Semantics::Documented);
     let Ok(Policy::Classic(policy)) = policy else { panic!("{fields}: {policy:?}") };
-    let RulePaths { reads, writes } = policy.rules[0].paths();
+    let RulePaths { reads, writes, .. } = policy.rules[0].paths();
     [reads, writes].map(ToString::to_string)
 }
 

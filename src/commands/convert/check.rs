@@ -1,0 +1,221 @@
+//! `convert --check`: proves existing pairs of policies.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use crate::commands::exit::Exit;
+use crate::commands::manifests::{manifests, report_errors};
+use crate::commands::options::RunOptions;
+use crate::commands::reporter::Reporter;
+use crate::commands::session::{kind_schemas, schemas};
+use crate::commands::spool::Spool;
+use crate::diagnostics::Code;
+use crate::policy::{Policy, PolicyChoice};
+use crate::proof::{self, Counterexample, DifferenceKind, Proof, prove};
+use crate::render::counted;
+use crate::source::{PolicyLoader, custom_kinds};
+use crate::value::{GroupVersionKind, Value};
+
+use super::pairs::{PolicyPair, pairs};
+use super::text::{json, markdown, text};
+use super::{Accepted, Arguments, Output};
+
+/// The proof of a pair of policies.
+#[derive(Debug)]
+pub(super) struct Checked {
+    /// The name of the pair.
+    pub(super) name: String,
+    pub(super) proof: Proof,
+    pub(super) verdict: Verdict,
+    /// What is accepted and was found, each name once.
+    pub(super) accepted: Vec<&'static str>,
+}
+
+/// What a proof says of a pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// All answers are equal, but for accepted differences.
+    Equal,
+    /// They are equal but for differences with these names.
+    EqualBut(Vec<&'static str>),
+    /// They differ.
+    Differs {
+        /// NEW denies requests that OLD admits.
+        refuses: bool,
+    },
+    /// Nothing could be compared.
+    NotCompared,
+}
+
+impl Verdict {
+    /// The verdict in words.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Equal => "equal".to_owned(),
+            Self::EqualBut(names) => format!("equal but for {}", names.join(" and ")),
+            Self::Differs { refuses: false } => "differs".to_owned(),
+            Self::Differs { refuses: true } => "differs, refuses".to_owned(),
+            Self::NotCompared => "not compared".to_owned(),
+        }
+    }
+}
+
+impl Checked {
+    fn new(name: String, proof: Proof, accepted: &[Accepted]) -> Self {
+        let mut names: Vec<&'static str> = Vec::new();
+        let mut found: Vec<&'static str> = Vec::new();
+        let (mut differs, mut refuses) = (false, false);
+        for one in &proof.counterexamples {
+            match one.kind.accepted_as() {
+                Some(name) if accepted.iter().any(|accepted| accepted.name() == name) => found.push(name),
+                // Errors are no difference that a pair is equal but for.
+                Some(name) if one.kind != DifferenceKind::Admits => names.push(name),
+                _ => differs = true,
+            }
+            refuses |= one.kind.is_refusal();
+        }
+        names.dedup();
+        found.dedup();
+        let verdict = if differs {
+            Verdict::Differs { refuses }
+        } else if proof.requests == 0 || proof.changed == 0 && !proof.unknown.is_empty() {
+            Verdict::NotCompared
+        } else if names.is_empty() {
+            Verdict::Equal
+        } else {
+            Verdict::EqualBut(names)
+        };
+        Self { name, proof, verdict, accepted: found }
+    }
+
+    /// The counterexamples that are not accepted.
+    pub(super) fn shown(&self) -> impl Iterator<Item = &Counterexample> {
+        let is_accepted =
+            |one: &&Counterexample| one.kind.accepted_as().is_some_and(|name| self.accepted.contains(&name));
+        self.proof.counterexamples.iter().filter(move |one| !is_accepted(one))
+    }
+}
+
+/// Proves the pairs of the arguments. Errors are reported.
+pub(super) fn run(arguments: &Arguments, options: &RunOptions, reporter: &mut Reporter) {
+    let [old, new] = &*arguments.check else { return };
+    let Some(found) = reporter.ok(pairs(old, new)) else { return };
+    let Some(given) = given(options, reporter) else { return };
+    let limits = &options.input_limits;
+    let Some(kinds) = reporter.loaded(custom_kinds(&options.crds, limits)) else { return };
+    let Some(schemas) = reporter.valid(schemas(&kinds)) else { return };
+    let proof_options = proof::Options {
+        semantics: arguments.semantics,
+        schemas,
+        kind_schemas: kind_schemas(&kinds),
+        requests_per_rule: arguments.proof.requests_per_rule(),
+        seed: options.seed,
+        limits: options.evaluation_limits,
+    };
+    for (side, names) in [(old, &found.only_old), (new, &found.only_new)] {
+        if !names.is_empty() {
+            let message = format!("{}: without a counterpart: {}", side.display(), names.join(", "));
+            reporter.note(Code::UnusedInput, message);
+        }
+    }
+    let mut all = Vec::new();
+    let count = found.pairs.len();
+    for pair in found.pairs {
+        let Some([old, new]) = load(&pair, options, reporter) else { continue };
+        let proof = prove(&old, &new, given.clone(), &proof_options);
+        all.push(Checked::new(pair.name, proof, &arguments.accept));
+    }
+    // As everywhere, nothing is printed if an input cannot be read.
+    if all.len() == count {
+        print(&all, arguments.output, reporter);
+    }
+}
+
+/// Prints the result, and sets the exit code.
+fn print(all: &[Checked], output: Option<Output>, reporter: &mut Reporter) {
+    let result = match output {
+        None => text(all),
+        Some(Output::Json) => json(all),
+        Some(Output::Markdown) => markdown(all),
+    };
+    let mut spool = Spool::new();
+    let written = spool.write_all(result.as_bytes()).and_then(|()| spool.print_all());
+    if let Err(error) = written {
+        reporter.unwritten(&error);
+    }
+    let count = |is: fn(&Verdict) -> bool| all.iter().filter(|checked| is(&checked.verdict)).count();
+    let equal = count(|verdict| *verdict == Verdict::Equal);
+    let unclear = all.iter().filter(|checked| !checked.proof.unknown.is_empty()).count();
+    if unclear > 0 {
+        reporter.worsen(Exit::Evaluation);
+    } else if equal < all.len() {
+        reporter.worsen(Exit::Changes);
+    }
+    if all.len() > 1 {
+        let but = count(|verdict| matches!(verdict, Verdict::EqualBut(_)));
+        let differ = count(|verdict| matches!(verdict, Verdict::Differs { .. }));
+        let not = count(|verdict| *verdict == Verdict::NotCompared);
+        let pairs = counted(all.len(), "pair");
+        reporter.summary(&format!(
+            "{pairs}: {equal} equal, {but} equal but for named differences, {differ} differ, {not} not compared"
+        ));
+    }
+}
+
+/// The objects of `-f`. Errors are reported; `None` if there are any.
+fn given(options: &RunOptions, reporter: &mut Reporter) -> Option<Vec<Value>> {
+    if options.manifests.is_empty() {
+        return Some(Vec::new());
+    }
+    let manifests = manifests(options, None, reporter)?;
+    let mut objects = Vec::new();
+    let mut errors = Vec::new();
+    for document in manifests.documents() {
+        match document {
+            Ok(document) => {
+                let value = document.value().filter(|value| GroupVersionKind::of(value).is_some());
+                objects.extend(value.cloned());
+            }
+            Err(error) => errors.push(Err(error)),
+        }
+    }
+    let is_whole = errors.is_empty();
+    report_errors(errors.into_iter(), reporter);
+    is_whole.then_some(objects)
+}
+
+/// The policies of both sides. Errors are reported; `None` if there are any.
+fn load(pair: &PolicyPair, options: &RunOptions, reporter: &mut Reporter) -> Option<[Vec<Policy>; 2]> {
+    let [old, new] = [&pair.old, &pair.new].map(|path| policies(path, options, reporter));
+    let (old, new) = (old?, new?);
+    let kinds = |policies: &[Policy]| proof::kinds(policies);
+    let (of_old, of_new) = (kinds(&old), kinds(&new));
+    if !of_old.iter().any(|kind| of_new.contains(kind)) {
+        let message = format!(
+            "{} and {} select no kind in common: are they the same policy?",
+            pair.old.display(),
+            pair.new.display()
+        );
+        reporter.error(Exit::Input, Code::ArgumentConflict, message);
+        return None;
+    }
+    Some([old, new])
+}
+
+fn policies(path: &Path, options: &RunOptions, reporter: &mut Reporter) -> Option<Vec<Policy>> {
+    let mut loader = PolicyLoader::new(options.dialect, options.input_limits).with_choice(PolicyChoice::default());
+    loader.path(path);
+    let name = path.display().to_string();
+    let loaded = match loader.finish(&name) {
+        Ok(loaded) => loaded,
+        Err(refused) => {
+            reporter.source_errors(&refused.errors);
+            return None;
+        }
+    };
+    if loaded.policies.iter().all(|policy| policy.rules().is_empty()) {
+        reporter.error(Exit::Input, Code::NoDocument, format_args!("{name}: no mutate rule to compare"));
+        return None;
+    }
+    Some(loaded.policies)
+}

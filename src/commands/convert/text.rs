@@ -1,0 +1,297 @@
+//! The proofs of pairs as text, JSON and Markdown.
+
+use std::fmt::Write as _;
+
+use crate::proof::{Answer, Answers, Case, Counterexample, Proof, Trap};
+use crate::render::{counted, printable, thousands};
+use crate::value::{ChangeKind, GroupVersionKind, Number, Value, changes, shortened};
+use crate::yaml;
+
+use super::check::{Checked, Verdict};
+
+/// How many changes of a result are shown.
+const MAX_CHANGES: usize = 6;
+/// How long a value is shown.
+const MAX_CHARS: usize = 160;
+
+/// A line for each pair, and a block for each counterexample.
+pub(super) fn text(all: &[Checked]) -> String {
+    let mut out = String::new();
+    for checked in all {
+        let _ = writeln!(out, "{}: {}", checked.name, summary(checked));
+        for counterexample in checked.shown() {
+            let _ = writeln!(out, "\n{}", block(&checked.name, counterexample));
+        }
+        if checked.proof.only_written > 0 {
+            let _ = writeln!(
+                out,
+                "  {} would differ if policies saw manifests as they are written, without the defaults of the API server",
+                counted(checked.proof.only_written, "object")
+            );
+            for counterexample in &checked.proof.as_written {
+                let _ = writeln!(out, "\n{}", block(&format!("{}, as written", checked.name), counterexample));
+            }
+        }
+        for why in &checked.proof.unknown {
+            let _ = writeln!(out, "  not compared: {why}");
+        }
+        for condition in checked.proof.coverage.missing() {
+            let _ = writeln!(out, "  condition not covered: {condition}");
+        }
+    }
+    printable(&out)
+}
+
+/// `equal on 214 objects (61 matched, 60 changed; conditions covered: all)`.
+fn summary(checked: &Checked) -> String {
+    let Proof { requests, matched, changed, refused, coverage, .. } = &checked.proof;
+    let refused = if *refused > 0 { format!(", {} refused by both", thousands(*refused)) } else { String::new() };
+    let accepted = if checked.accepted.is_empty() {
+        String::new()
+    } else {
+        format!("; accepted: {}", checked.accepted.join(", "))
+    };
+    let objects = counted(*requests, "object");
+    format!(
+        "{} on {objects} ({} matched, {} changed{refused}; conditions covered: {coverage}{accepted})",
+        checked.verdict.words(),
+        thousands(*matched),
+        thousands(*changed),
+    )
+}
+
+/// A counterexample as a block of lines.
+fn block(name: &str, found: &Counterexample) -> String {
+    let mut out = format!("{name}: {}", found.kind);
+    if found.requests > 1 {
+        let _ = write!(out, " ({} objects)", thousands(found.requests));
+    }
+    out.push('\n');
+    for (label, text) in lines(found) {
+        let _ = writeln!(out, "  {label:<8} {text}");
+    }
+    out
+}
+
+/// The lines of a counterexample with their labels.
+fn lines(found: &Counterexample) -> Vec<(&'static str, String)> {
+    let case = &found.case;
+    let mut lines = vec![("object", format!("{}   ({})", shown_object(&case.object), case.origin))];
+    lines.extend(request_of(case).into_iter().map(|text| ("request", text)));
+    lines.push(("OLD", answer(&found.before, &found.old, &found.old_reasons)));
+    lines.push(("NEW", answer(&found.before, &found.new, &found.new_reasons)));
+    if !found.traps.is_empty() {
+        let all = |text: fn(Trap) -> &'static str| {
+            found.traps.iter().map(|trap| text(*trap)).collect::<Vec<_>>().join("; ")
+        };
+        lines.push(("trap", all(Trap::what)));
+        lines.push(("try", all(Trap::cure)));
+    }
+    lines
+}
+
+/// An object without what every object has: `Pod: {spec: {…}}`.
+fn shown_object(object: &Value) -> String {
+    let kind = GroupVersionKind::of(object).map(|kind| kind.kind.to_string()).unwrap_or_default();
+    let mut rest = object.clone();
+    for field in ["apiVersion", "kind"] {
+        rest.remove(field);
+    }
+    let is_plain = rest.path(&["metadata", "name"]).and_then(Value::as_str) == Some("a");
+    if is_plain && let Some(metadata) = rest.as_object_mut().and_then(|members| members.get_mut("metadata")) {
+        metadata.remove("name");
+        if metadata.as_object().is_some_and(|members| members.is_empty()) {
+            rest.remove("metadata");
+        }
+    }
+    format!("{kind}: {}", flow(&rest))
+}
+
+/// What is special about a request beside its object.
+fn request_of(case: &Case) -> Option<String> {
+    let mut parts = Vec::new();
+    if let Some(old) = &case.old {
+        let what = if *old == case.object { "the same object".to_owned() } else { shown_object(old) };
+        parts.push(format!("UPDATE of {what}"));
+    }
+    if let Some(user) = &case.user_name {
+        parts.push(format!("user {user}"));
+    }
+    if case.namespace_labels.as_object().is_some_and(|labels| !labels.is_empty()) {
+        parts.push(format!("labels of the namespace: {}", flow(&case.namespace_labels)));
+    }
+    match case.answers {
+        Answers::Present => {}
+        Answers::Empty => parts.push("what is looked up is empty".to_owned()),
+        Answers::Absent => parts.push("what is looked up does not exist".to_owned()),
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// What a side makes of the request.
+fn answer(before: &Value, answer: &Answer, reasons: &[String]) -> String {
+    match answer {
+        Answer::Unknown(why) => format!("not known: {why}"),
+        Answer::Denied { rule, message } => {
+            let message = shortened(message.lines().next().unwrap_or_default(), 2 * MAX_CHARS);
+            format!("error: {rule}: {message} \u{2192} the request would be denied")
+        }
+        Answer::Admitted(after) => {
+            let all = changes(before, after);
+            if all.is_empty() {
+                let reason = reasons.first().map_or_else(|| "no rule is for it".to_owned(), Clone::clone);
+                return format!("unchanged: {}", shortened(&reason, MAX_CHARS));
+            }
+            let mut shown: Vec<String> = all.iter().take(MAX_CHANGES).map(shown_change).collect();
+            if all.len() > MAX_CHANGES {
+                shown.push(format!("and {} more", all.len() - MAX_CHANGES));
+            }
+            format!("changed: {}", shown.join(", "))
+        }
+    }
+}
+
+fn shown_change(change: &crate::value::Change) -> String {
+    let value = |value: &Value| shortened(&flow(value), MAX_CHARS);
+    match &change.kind {
+        ChangeKind::Add(added) => format!("+ {}: {}", change.pointer, value(added)),
+        ChangeKind::Remove(_) => format!("- {}", change.pointer),
+        ChangeKind::Replace { before, after } => {
+            format!("{}: {} \u{2192} {}", change.pointer, value(before), value(after))
+        }
+    }
+}
+
+/// A value as YAML on one line. Objects are not deep.
+fn flow(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let members: Vec<String> =
+                members.iter().map(|(key, member)| format!("{}: {}", scalar(key), flow(member))).collect();
+            format!("{{{}}}", members.join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        Value::String(text) => scalar(text),
+        other => other.to_json(),
+    }
+}
+
+/// A string of a flow collection.
+fn scalar(text: &str) -> String {
+    let mut printed = String::new();
+    yaml::print(&Value::from(text), &mut printed);
+    let printed = printed.trim_end();
+    let is_safe = !printed.contains(['\n', ',', '[', ']', '{', '}']) && !printed.starts_with(['|', '>']);
+    if is_safe { printed.to_owned() } else { Value::from(text).to_json() }
+}
+
+/// The table of the pairs, and the counterexamples as details.
+pub(super) fn markdown(all: &[Checked]) -> String {
+    let mut out = String::from("| pair | verdict | objects | matched | changed | smallest difference |\n|---|---|---|---|---|---|\n");
+    let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+    for checked in all {
+        let smallest = checked.shown().next();
+        let smallest = smallest.map_or_else(
+            || checked.proof.unknown.first().cloned().unwrap_or_default(),
+            |one| format!("{}: `{}`", one.kind, shown_object(&one.case.object).replace('`', "'")),
+        );
+        let verdict = match &checked.verdict {
+            Verdict::Differs { .. } => format!("**{}**", checked.verdict.words()),
+            other => other.words(),
+        };
+        let _ = writeln!(
+            out,
+            "| {} | {verdict} | {} | {} | {} | {} |",
+            cell(&checked.name),
+            checked.proof.requests,
+            checked.proof.matched,
+            checked.proof.changed,
+            cell(&shortened(&smallest, 2 * MAX_CHARS)),
+        );
+    }
+    for checked in all.iter().filter(|checked| checked.shown().next().is_some()) {
+        let _ = write!(out, "\n### {}\n", checked.name);
+        for counterexample in checked.shown() {
+            let _ = write!(out, "\n```text\n{}```\n", block(&checked.name, counterexample));
+        }
+    }
+    printable(&out)
+}
+
+/// Everything, for programs.
+pub(super) fn json(all: &[Checked]) -> String {
+    let pairs = Value::array(all.iter().map(pair_json).collect());
+    format!("{}\n", Value::from_iter([("pairs", pairs)]).to_pretty_json(2))
+}
+
+fn pair_json(checked: &Checked) -> Value {
+    let proof = &checked.proof;
+    let texts = |texts: &[String]| Value::array(texts.iter().map(|text| Value::from(&**text)).collect());
+    let names = |names: &[&str]| Value::array(names.iter().map(|name| Value::from(*name)).collect());
+    let verdict = match &checked.verdict {
+        Verdict::Equal => "equal",
+        Verdict::EqualBut(_) => "equalBut",
+        Verdict::Differs { .. } => "differs",
+        Verdict::NotCompared => "notCompared",
+    };
+    let but = if let Verdict::EqualBut(names) = &checked.verdict { &**names } else { &[] };
+    Value::from_iter([
+        ("name", Value::from(&*checked.name)),
+        ("verdict", Value::from(verdict)),
+        ("refuses", Value::Bool(checked.verdict == Verdict::Differs { refuses: true })),
+        ("differences", names(but)),
+        ("accepted", names(&checked.accepted)),
+        ("objects", number(proof.requests)),
+        ("matched", number(proof.matched)),
+        ("changed", number(proof.changed)),
+        ("refusedByBoth", number(proof.refused)),
+        ("onlyAsWritten", number(proof.only_written)),
+        (
+            "conditions",
+            Value::from_iter([
+                ("count", number(proof.coverage.count())),
+                ("notCovered", texts(&proof.coverage.missing())),
+            ]),
+        ),
+        ("notCompared", texts(&proof.unknown)),
+        ("counterexamples", Value::array(checked.shown().map(counterexample_json).collect())),
+    ])
+}
+
+fn counterexample_json(found: &Counterexample) -> Value {
+    let case = &found.case;
+    let optional = |value: &Option<Value>| value.clone().unwrap_or_default();
+    Value::from_iter([
+        ("difference", Value::string(found.kind.to_string())),
+        ("objects", number(found.requests)),
+        ("origin", Value::String(case.origin.clone())),
+        ("object", case.object.clone()),
+        ("oldObject", optional(&case.old)),
+        ("user", case.user_name.clone().map(Value::String).unwrap_or_default()),
+        ("namespaceLabels", case.namespace_labels.clone()),
+        ("old", answer_json(&found.old)),
+        ("new", answer_json(&found.new)),
+        ("traps", Value::array(found.traps.iter().map(|trap| Value::from(trap.what())).collect())),
+        ("cures", Value::array(found.traps.iter().map(|trap| Value::from(trap.cure())).collect())),
+    ])
+}
+
+fn answer_json(answer: &Answer) -> Value {
+    match answer {
+        Answer::Admitted(object) => {
+            Value::from_iter([("outcome", Value::from("admitted")), ("object", object.clone())])
+        }
+        Answer::Denied { rule, message } => Value::from_iter([
+            ("outcome", Value::from("denied")),
+            ("rule", Value::from(&**rule)),
+            ("message", Value::from(&**message)),
+        ]),
+        Answer::Unknown(why) => {
+            Value::from_iter([("outcome", Value::from("unknown")), ("message", Value::from(&**why))])
+        }
+    }
+}
+
+fn number(count: usize) -> Value {
+    Value::from(Number::from(i64::try_from(count).unwrap_or(i64::MAX)))
+}

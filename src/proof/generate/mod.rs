@@ -1,0 +1,302 @@
+//! The requests of a proof: made from what policies mention, led by what happens when they are evaluated.
+//!
+//! A request that goes another way through the policies than all before it is the start of further ones, so that
+//! conditions behind conditions are reached.
+
+mod edit;
+mod plan;
+mod values;
+
+use std::collections::BTreeSet;
+
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+
+use crate::value::{GroupVersionKind, Value};
+
+use super::facts::Facts;
+use super::request::Case;
+use super::schema::base;
+use super::sides::{Run, Sides};
+
+use edit::{BASE, Context, Edit};
+use plan::Plan;
+
+/// How many requests are evaluated at once.
+const BATCH: usize = 64;
+
+/// From how many requests of one kind others are made.
+const MAX_STARTS: usize = 24;
+
+/// Which share of its requests each round may use, in percent.
+const SHARES: [usize; 4] = [45, 30, 10, 15];
+
+/// The requests of a proof with what came of them, in order.
+pub(super) struct Generator<'a> {
+    pub(super) sides: &'a Sides,
+    pub(super) facts: &'a Facts,
+    /// The most requests.
+    pub(super) limit: usize,
+    pub(super) seed: u64,
+}
+
+impl Generator<'_> {
+    /// Generates requests of all kinds, and evaluates them.
+    pub(super) fn run(&self, given: Vec<Case>) -> Vec<Run> {
+        let mut known: BTreeSet<String> = given.iter().map(Case::identity).collect();
+        let mut runs = self.evaluate(&given);
+        let weight = |kind: &GroupVersionKind| match &*kind.kind {
+            "Pod" => 4,
+            "Deployment" | "CronJob" => 2,
+            _ => 1,
+        };
+        let all: usize = self.facts.kinds.iter().map(weight).sum();
+        for kind in &self.facts.kinds {
+            let limit = self.limit * weight(kind) / all.max(1);
+            let context = Context { facts: self.facts, kind, schemas: self.sides.schemas() };
+            let starts = runs.iter().filter(|run| GroupVersionKind::of(&run.case.object).as_ref() == Some(kind));
+            let starts: Vec<Case> = starts.map(|run| run.case.clone()).collect();
+            let found = KindRun::new(self, context, limit.max(MIN_PER_KIND), &mut known).run(starts);
+            runs.extend(found);
+        }
+        runs
+    }
+
+    fn evaluate(&self, cases: &[Case]) -> Vec<Run> {
+        cases.par_iter().map(|case| self.sides.run(case)).collect()
+    }
+}
+
+/// Each kind gets so many requests at least.
+const MIN_PER_KIND: usize = 24;
+
+/// The generation for one kind.
+struct KindRun<'a, 'k> {
+    generator: &'a Generator<'a>,
+    context: Context<'a>,
+    plan: Plan,
+    limit: usize,
+    /// The requests that were made, of all kinds.
+    known: &'k mut BTreeSet<String>,
+    signatures: BTreeSet<String>,
+    starts: Vec<Case>,
+    runs: Vec<Run>,
+    has_lookups: bool,
+}
+
+impl<'a, 'k> KindRun<'a, 'k> {
+    fn new(
+        generator: &'a Generator<'a>,
+        context: Context<'a>,
+        limit: usize,
+        known: &'k mut BTreeSet<String>,
+    ) -> Self {
+        let plan = Plan::of(&context);
+        Self {
+            generator,
+            context,
+            plan,
+            limit,
+            known,
+            signatures: BTreeSet::new(),
+            starts: Vec::new(),
+            runs: Vec::new(),
+            has_lookups: false,
+        }
+    }
+
+    fn run(mut self, given: Vec<Case>) -> Vec<Run> {
+        self.base();
+        self.starts.extend(given.into_iter().take(4));
+        let mut end = 0;
+        for (round, share) in SHARES.into_iter().enumerate() {
+            end += self.limit * share / 100;
+            if round < 3 { self.round(round, end) } else { self.pairs(self.limit) }
+        }
+        self.runs
+    }
+
+    /// The smallest object, and objects that fit the conditions.
+    fn base(&mut self) {
+        let kind = self.context.kind;
+        let smallest = Case::of(base(kind), BASE);
+        let mut cases = vec![smallest.clone()];
+        for with_written in [false, true] {
+            let numbers = if self.limit < 100 { 0..2 } else { 0..6 };
+            cases.extend(numbers.map(|number| self.plan.fitting(&smallest, number, with_written, &self.context)));
+        }
+        // A policy may be for some users alone.
+        for user in 1..self.context.facts.users.len().min(4) {
+            let fitted = cases.get(1).and_then(|case| Edit::User(user).apply(case, &self.context));
+            cases.extend(fitted);
+        }
+        self.evaluate(cases);
+        self.search(&smallest);
+    }
+
+    /// Objects with random values of the conditions, of which those are kept that go a way of their own.
+    fn search(&mut self, smallest: &Case) {
+        let tries = (self.limit / 10).clamp(8, 120);
+        let mut random = Random(self.generator.seed ^ 0x5eed);
+        let mut cases = Vec::new();
+        for _ in 0..tries {
+            let mut case = smallest.clone();
+            let edits: Vec<Edit> = self
+                .plan
+                .choices
+                .iter()
+                .filter_map(|(path, values)| {
+                    // Some stay absent.
+                    let number = random.below(values.len() + values.len().div_ceil(2));
+                    values.get(number).map(|value| Edit::Set(path.clone(), value.clone()))
+                })
+                .collect();
+            let request = &self.plan.requests;
+            let extra = (!request.is_empty() && random.below(3) == 0).then(|| random.below(request.len()));
+            for edit in edits.iter().chain(extra.and_then(|number| request.get(number))) {
+                if let Some(next) = edit.apply(&case, &self.context)
+                    && self.context.schemas.admits(&next.object)
+                {
+                    case = next;
+                }
+            }
+            case.origin = "generated: values of several conditions".into();
+            cases.push(case);
+        }
+        self.evaluate(cases);
+    }
+
+    /// Changes each start by some of the plan, until a number of requests is reached.
+    fn round(&mut self, round: usize, end: usize) {
+        let mut next = 0;
+        while next < self.starts.len() && self.runs.len() < end {
+            let start = self.starts[next].clone();
+            let edits = self.edits(round, &start);
+            // The first starts are the smallest objects, and get most.
+            let room = (end - self.runs.len()).div_ceil(if next == 0 { 2 } else { 3 });
+            let step = edits.len().div_ceil(room.max(1)).max(1);
+            let cases: Vec<Case> = edits
+                .iter()
+                .step_by(step)
+                .filter_map(|edit| edit.apply(&start, &self.context))
+                .collect();
+            self.evaluate(cases);
+            next += 1;
+        }
+    }
+
+    fn edits(&mut self, round: usize, start: &Case) -> Vec<Edit> {
+        let plan = &self.plan;
+        match round {
+            0 => {
+                let mut edits = plan.literals.clone();
+                edits.extend(plan.absences.iter().cloned());
+                edits.extend(plan.lists.iter().cloned());
+                if self.has_lookups {
+                    edits.extend(Plan::answers());
+                }
+                edits
+            }
+            1 => {
+                let mut edits = plan.requests.clone();
+                edits.extend(plan.others.iter().cloned());
+                edits.extend(plan.empties.iter().cloned());
+                for after in self.results_of(start) {
+                    edits.extend(plan.written_in(&after, &self.context));
+                }
+                edits
+            }
+            _ => plan.texts.clone(),
+        }
+    }
+
+    /// How both sides leave the object of a request.
+    fn results_of(&self, start: &Case) -> Vec<Value> {
+        let identity = start.identity();
+        let run = self.runs.iter().find(|run| run.case.identity() == identity);
+        run.map_or_else(Vec::new, Run::results)
+    }
+
+    /// Two changes at once, in random order.
+    fn pairs(&mut self, end: usize) {
+        let all: Vec<Edit> = [
+            &self.plan.literals,
+            &self.plan.absences,
+            &self.plan.lists,
+            &self.plan.empties,
+            &self.plan.requests,
+            &self.plan.others,
+            &self.plan.texts,
+        ]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+        if all.is_empty() || self.starts.is_empty() {
+            return;
+        }
+        let mut random = Random(self.generator.seed);
+        // Many pairs are impossible, or known.
+        let mut tries = end.saturating_sub(self.runs.len()) * 4;
+        while self.runs.len() < end && tries > 0 {
+            let mut cases = Vec::new();
+            while cases.len() < BATCH.min(end - self.runs.len()) && tries > 0 {
+                tries -= 1;
+                let start = &self.starts[random.below(self.starts.len())];
+                let [one, two] = [0, 1].map(|_| &all[random.below(all.len())]);
+                let changed = one.apply(start, &self.context).and_then(|case| two.apply(&case, &self.context));
+                cases.extend(changed);
+            }
+            self.evaluate(cases);
+        }
+    }
+
+    /// Evaluates those requests that are new and can reach admission.
+    fn evaluate(&mut self, cases: Vec<Case>) {
+        for batch in cases.chunks(BATCH) {
+            let mut fresh: Vec<Case> = Vec::new();
+            for case in batch {
+                let is_valid = self.context.schemas.admits(&case.object);
+                let is_kind = GroupVersionKind::of(&case.object).as_ref() == Some(self.context.kind);
+                if is_valid && is_kind && self.known.insert(case.identity()) {
+                    fresh.push(case.clone());
+                }
+            }
+            for run in self.generator.evaluate(&fresh) {
+                self.has_lookups |= run.looked_up();
+                if self.signatures.insert(run.signature()) && self.starts.len() < MAX_STARTS {
+                    self.starts.push(run.case.clone());
+                    self.starts.extend(self.left_by(&run));
+                }
+                self.runs.push(run);
+            }
+        }
+    }
+
+    /// The objects as both sides leave them, as the start of further requests: with everything that is written.
+    fn left_by(&self, run: &Run) -> Vec<Case> {
+        if self.starts.len() >= MAX_STARTS / 2 {
+            return Vec::new();
+        }
+        let results = run.results().into_iter().filter(|after| *after != run.case.object);
+        let as_left = |object| Case {
+            object,
+            origin: format!("{}, as policies leave it", run.case.origin).into(),
+            ..run.case.clone()
+        };
+        results.map(as_left).filter(|case| self.context.schemas.admits(&case.object)).take(1).collect()
+    }
+}
+
+/// Random numbers by a seed (`SplitMix64`).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut state = self.0;
+        state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let number = usize::try_from((state ^ (state >> 31)) >> 1).unwrap_or(0);
+        number % limit.max(1)
+    }
+}

@@ -1,0 +1,205 @@
+//! Whether two sets of policies do the same: both are run on many requests, and the answers are compared.
+//!
+//! The requests are made from what the policies mention: their conditions, literals, patterns and paths, and the kinds'
+//! schemas. It is evidence by test, not by logic. Pure: no files, no clock, and random by a seed alone.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod compare;
+mod coverage;
+mod facts;
+mod generate;
+mod request;
+mod schema;
+mod shrink;
+mod sides;
+mod traps;
+
+use std::collections::BTreeMap;
+
+use crate::admission::{KindSchemas, View};
+use crate::engine::Limits;
+use crate::patch::Schemas;
+use crate::policy::Policy;
+use crate::semantics::Semantics;
+use crate::value::{GroupVersionKind, Value};
+
+pub use compare::DifferenceKind;
+pub use coverage::Coverage;
+pub use request::{Answer, Answers, Case};
+pub use traps::Trap;
+
+use compare::{Difference, Pair, difference, is_changed};
+use facts::Facts;
+use generate::Generator;
+use schema::ObjectSchemas;
+use shrink::Shrinker;
+use sides::{Run, Sides};
+
+/// The most counterexamples for each rule.
+const MAX_COUNTEREXAMPLES: usize = 5;
+
+/// How a proof is made.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which semantics apply where Kyverno diverges from its documentation.
+    pub semantics: Semantics,
+    /// Merge keys of lists, for strategic merge patches.
+    pub schemas: Schemas,
+    /// The schemas of kinds.
+    pub kind_schemas: KindSchemas,
+    /// The most requests for each rule of the old policies.
+    pub requests_per_rule: usize,
+    /// The seed of random choices.
+    pub seed: u64,
+    /// Limits of the evaluation of one rule on one object.
+    pub limits: Limits,
+}
+
+impl Options {
+    /// How many requests a full proof has for each rule.
+    pub const FULL: usize = 2000;
+    /// How many requests a fast proof has for each rule.
+    pub const FAST: usize = 200;
+}
+
+/// The result of a proof.
+#[derive(Debug, Default)]
+pub struct Proof {
+    /// How many requests were compared.
+    pub requests: usize,
+    /// How many of them a rule of the old policies was for.
+    pub matched: usize,
+    /// How many of them the old policies changed.
+    pub changed: usize,
+    /// How many of them both sides denied.
+    pub refused: usize,
+    /// The differences, each with its smallest request.
+    pub counterexamples: Vec<Counterexample>,
+    /// Which conditions of the policies were true and false.
+    pub coverage: Coverage,
+    /// How many requests differ only for manifests as they are written: not if an API server sets its defaults, and leaves
+    /// out what is null or empty, before policies see the object.
+    pub only_written: usize,
+    /// The smallest of these.
+    pub as_written: Vec<Counterexample>,
+    /// What could not be compared, each reason once.
+    pub unknown: Vec<String>,
+}
+
+/// A request that both sides answer differently.
+#[derive(Clone, Debug)]
+pub struct Counterexample {
+    /// The request, as small as possible.
+    pub case: Case,
+    /// Its object as policies see it.
+    pub before: Value,
+    /// How the answers differ.
+    pub kind: DifferenceKind,
+    /// The answer of the old policies.
+    pub old: Answer,
+    /// Why the old policies leave the object alone.
+    pub old_reasons: Vec<String>,
+    /// The answer of the new policies; of those in reverse order if that is the difference.
+    pub new: Answer,
+    /// Why the new policies leave the object alone.
+    pub new_reasons: Vec<String>,
+    /// How many requests differ in this way.
+    pub requests: usize,
+    /// What the new policies may have fallen into.
+    pub traps: Vec<Trap>,
+}
+
+impl Proof {
+    /// Whether the answers to all requests were equal.
+    pub const fn is_equal(&self) -> bool {
+        self.counterexamples.is_empty()
+    }
+}
+
+/// The kinds of objects that policies select.
+pub fn kinds(policies: &[Policy]) -> Vec<GroupVersionKind> {
+    Facts::of(policies, &[]).kinds
+}
+
+/// Compares two sets of policies on given objects and on generated requests.
+pub fn prove(old: &[Policy], new: &[Policy], given: Vec<Value>, options: &Options) -> Proof {
+    let facts = Facts::of(old, new);
+    let sides = Sides::new((old, new), &facts.users, &facts.data_keys, options);
+    let limit = options.requests_per_rule.saturating_mul(facts.rules.max(1));
+    let generator = Generator { sides: &sides, facts: &facts, limit, seed: options.seed };
+    let given = given.into_iter().map(|object| Case::of(object, "given")).collect();
+    let runs = generator.run(given);
+    let mut proof = Proof { coverage: Coverage::of(old, new), ..Proof::default() };
+    proof.unknown.extend(targets(old, new));
+    let mut found = Differences::default();
+    let mut written = Differences::default();
+    for run in runs {
+        proof.count(&run);
+        let schemas = sides.schemas();
+        if let Some(difference) = difference_of(run.counted(), schemas) {
+            found.entry((difference.kind, difference.cause)).or_default().push(run);
+        } else if let Some(difference) = difference_of(&run.written, schemas) {
+            proof.only_written += 1;
+            written.entry((difference.kind, difference.cause)).or_default().push(run);
+        }
+    }
+    let most = MAX_COUNTEREXAMPLES * facts.rules.max(1);
+    let shrunk = |found: &Differences, view, most| {
+        let mut all = Shrinker { sides: &sides, view }.counterexamples(found, most);
+        for counterexample in &mut all {
+            counterexample.traps = traps::of(counterexample, old, new);
+        }
+        all
+    };
+    proof.counterexamples = shrunk(&found, View::Admitted, most);
+    proof.as_written = shrunk(&written, View::Written, 1);
+    proof
+}
+
+/// Requests that differ, by kind and cause of the difference.
+type Differences = BTreeMap<(DifferenceKind, String), Vec<Run>>;
+
+/// How the answers to a request differ.
+fn difference_of(answers: &sides::Answers, schemas: &ObjectSchemas) -> Option<Difference> {
+    let before = &answers.before;
+    let pair = |new| Pair { before, old: &answers.old.answer, new };
+    difference(&pair(&answers.new.answer), schemas).or_else(|| {
+        let reversed = answers.reversed.as_ref()?;
+        let between = Pair { before, old: &answers.new.answer, new: reversed };
+        let difference = difference(&between, schemas)?;
+        Some(Difference { kind: DifferenceKind::PolicyOrder, ..difference })
+    })
+}
+
+impl Proof {
+    fn count(&mut self, run: &Run) {
+        let answers = run.counted();
+        for answer in [&answers.old.answer, &answers.new.answer] {
+            if let Answer::Unknown(why) = answer {
+                if !self.unknown.contains(why) {
+                    self.unknown.push(why.clone());
+                }
+                return;
+            }
+        }
+        self.requests += 1;
+        self.matched += usize::from(answers.old.is_matched);
+        self.changed += usize::from(is_changed(&answers.before, &answers.old.answer));
+        let is_denied = |answer: &Answer| matches!(answer, Answer::Denied { .. });
+        self.refused += usize::from(is_denied(&answers.old.answer) && is_denied(&answers.new.answer));
+        for evaluated in [&answers.old, &answers.new, &run.written.old, &run.written.new] {
+            self.coverage.note(&evaluated.conditions);
+        }
+    }
+}
+
+/// The policies that change other objects than that of the request, which is not compared.
+fn targets(old: &[Policy], new: &[Policy]) -> Vec<String> {
+    let sides = [("OLD", old), ("NEW", new)];
+    let all = sides.into_iter().flat_map(|(side, policies)| policies.iter().map(move |policy| (side, policy)));
+    all.filter(|(_, policy)| policy.has_targets())
+        .map(|(side, policy)| {
+            format!("{side} {} changes other objects than that of the request (targets)", policy.full_name())
+        })
+        .collect()
+}

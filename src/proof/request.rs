@@ -1,0 +1,359 @@
+//! One request of the proof, and how a set of policies answers it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jiff::Timestamp;
+
+use crate::admission::minimal;
+use crate::diagnostics::Code;
+use crate::engine::{Engine, Lookup, LookupError, LookupSource, World};
+use crate::report::{ElementOutcome, ObjectReport, Outcome, RuleReport, SkipReason, Trace};
+use crate::resources::{KindResource, Resources, builtin_resource};
+use crate::value::{GroupVersionKind, PathSet, Text, Value};
+
+/// The label with its name that every namespace of a cluster has.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
+/// A request: an object with everything that policies see beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// The object.
+    pub object: Value,
+    /// The stored object of an update; `None` for a creation.
+    pub old: Option<Value>,
+    /// The number of the user.
+    pub(super) user: usize,
+    /// The name of the user, if it is not the ordinary one.
+    pub user_name: Option<Text>,
+    /// The labels of its namespace, beside that of the name.
+    pub namespace_labels: Value,
+    /// What lookups of the cluster return.
+    pub answers: Answers,
+    /// Where the request comes from: `given`, or how it was generated.
+    pub origin: Text,
+}
+
+/// What lookups of the cluster return.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Answers {
+    /// Objects with the data that policies name.
+    #[default]
+    Present,
+    /// Objects without data, and empty lists.
+    Empty,
+    /// No objects.
+    Absent,
+}
+
+/// What a set of policies makes of a request.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// The request is admitted with this object.
+    Admitted(Value),
+    /// The request is denied.
+    Denied {
+        /// The policy, with its rule if it has several.
+        rule: String,
+        /// The error.
+        message: String,
+    },
+    /// It cannot be said, for this reason.
+    Unknown(String),
+}
+
+/// What came of an evaluation.
+#[derive(Debug)]
+pub(super) struct Evaluated {
+    pub(super) answer: Answer,
+    /// What happened, rule by rule; equal for requests that went the same way.
+    pub(super) signature: String,
+    /// Why rules do not apply, if none changes the object.
+    pub(super) reasons: Vec<String>,
+    /// The conditions that were evaluated, by rule and place, and whether they held.
+    pub(super) conditions: Vec<(String, bool)>,
+    /// Whether something was looked up.
+    pub(super) looked_up: bool,
+    /// Whether a rule was for the request.
+    pub(super) is_matched: bool,
+}
+
+impl Evaluated {
+    /// What cannot be evaluated.
+    pub(super) fn unknown(why: &str) -> Self {
+        Self {
+            answer: Answer::Unknown(why.to_owned()),
+            signature: String::new(),
+            reasons: Vec::new(),
+            conditions: Vec::new(),
+            looked_up: false,
+            is_matched: false,
+        }
+    }
+}
+
+impl Case {
+    /// The creation of an object by the ordinary user.
+    pub(super) fn of(object: Value, origin: impl Into<Text>) -> Self {
+        Self {
+            object,
+            old: None,
+            user: 0,
+            user_name: None,
+            namespace_labels: Value::empty_object(),
+            answers: Answers::default(),
+            origin: origin.into(),
+        }
+    }
+
+    /// What tells it from others; the origin does not.
+    pub(super) fn identity(&self) -> String {
+        let old = self.old.as_ref().map(Value::to_json).unwrap_or_default();
+        format!(
+            "{}\n{old}\n{} {} {:?}",
+            self.object.to_json(),
+            self.user,
+            self.namespace_labels.to_json(),
+            self.answers
+        )
+    }
+
+    /// Evaluates the policies of an engine.
+    pub(super) fn evaluate(&self, engine: &Engine, data_keys: &[Text]) -> Evaluated {
+        let world = CaseWorld { case: self, data_keys, looked_up: AtomicBool::new(false) };
+        let report = engine.mutate(&self.object, self.old.as_ref(), &world);
+        let answer = answer(&report);
+        let mut seen = Seen::default();
+        for (policy, rule) in report.rules() {
+            seen.rule(&policy.policy, rule);
+        }
+        Evaluated {
+            answer,
+            signature: seen.signature,
+            reasons: seen.reasons,
+            conditions: seen.conditions.into_iter().collect(),
+            looked_up: world.looked_up.load(Ordering::Relaxed),
+            is_matched: seen.is_matched,
+        }
+    }
+}
+
+fn answer(report: &ObjectReport) -> Answer {
+    for (policy, rule) in report.rules() {
+        match &rule.outcome {
+            Outcome::Error(error) if error.code == Code::NoData => {
+                return Answer::Unknown(format!("{}: {}", rule.title(&policy.policy), error.message));
+            }
+            Outcome::Error(error) => {
+                return Answer::Denied {
+                    rule: rule.title(&policy.policy),
+                    message: error.message.clone(),
+                };
+            }
+            _ => {}
+        }
+    }
+    Answer::Admitted(report.after.clone())
+}
+
+/// What happened in an evaluation.
+#[derive(Default)]
+struct Seen {
+    signature: String,
+    reasons: Vec<String>,
+    conditions: BTreeMap<String, bool>,
+    is_matched: bool,
+}
+
+impl Seen {
+    fn rule(&mut self, policy: &str, rule: &RuleReport) {
+        let title = rule.title(policy);
+        let is_passed_over = matches!(
+            rule.outcome,
+            Outcome::Skipped(
+                SkipReason::NotSelected(_) | SkipReason::MatchCondition(_) | SkipReason::OtherVersion(_)
+            )
+        );
+        self.is_matched |= !is_passed_over;
+        self.signature.push_str(&title);
+        self.signature.push(':');
+        match &rule.outcome {
+            Outcome::Patched { before, after } => {
+                self.signature.push_str(&PathSet::differences(before, after).to_string());
+            }
+            Outcome::Skipped(reason) => {
+                self.signature.push_str(&kind_of(reason));
+                self.reasons.push(format!("{title}: {reason}"));
+            }
+            Outcome::Error(error) => {
+                self.signature.push_str(&format!("{:?}", error.code));
+                let place = error.place.as_ref().map(|place| place.pointer.to_string());
+                self.signature.push_str(&place.unwrap_or_default());
+            }
+            other => self.signature.push_str(other.word()),
+        }
+        if let Some(trace) = &rule.trace {
+            self.trace(&title, trace);
+        }
+        self.signature.push('\n');
+    }
+
+    fn trace(&mut self, title: &str, trace: &Trace) {
+        let mut note = |at: String, met: bool| {
+            // Of the elements of a loop each value counts.
+            self.conditions.insert(format!("{title} {at}={met}"), met);
+        };
+        for condition in &trace.conditions {
+            let place = if condition.iteration.is_some() { "foreach " } else { "" };
+            note(format!("{place}{}", condition.pointer), condition.met);
+        }
+        for expression in &trace.expressions {
+            if let (Ok(Value::Bool(met)), Some(name)) = (&expression.value, &expression.name) {
+                note(name.to_string(), *met);
+            }
+            for (part, _) in &expression.because {
+                self.signature.push_str(part);
+            }
+        }
+        for iteration in trace.iterations.iter().take(4) {
+            self.signature.push_str(match iteration.outcome {
+                ElementOutcome::Failed => "f",
+                ElementOutcome::Changed => "c",
+                ElementOutcome::NoChange => "n",
+                ElementOutcome::Skipped { .. } => "s",
+            });
+        }
+        let met = self.conditions.keys().map(String::as_str);
+        let met: Vec<&str> = met.filter(|key| key.starts_with(title)).collect();
+        self.signature.push_str(&met.join(","));
+    }
+}
+
+/// A reason without the values of the object.
+fn kind_of(reason: &SkipReason) -> String {
+    match reason {
+        SkipReason::NotSelected(reasons) => format!("not selected {}", reasons.join(";")),
+        SkipReason::MatchCondition(name) => format!("condition {name}"),
+        SkipReason::Anchor { overlay, .. } => format!("anchor {overlay}"),
+        SkipReason::NoElements { missing } => format!("no elements {}", missing.join(",")),
+        other => format!("{other:?}").split(['(', '{']).next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// The cluster of a request.
+struct CaseWorld<'a> {
+    case: &'a Case,
+    data_keys: &'a [Text],
+    looked_up: AtomicBool,
+}
+
+impl World for CaseWorld<'_> {
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    /// The same for both sides: the key, which names the policy, does not count.
+    fn random(&self, _key: &str, call: u64) -> u64 {
+        call.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    fn namespace_labels(&self, namespace: &str) -> Option<Value> {
+        let mut labels = self.case.namespace_labels.clone();
+        labels.insert(NAME_LABEL, Value::from(namespace));
+        Some(labels)
+    }
+
+    fn resource(&self, kind: &GroupVersionKind) -> KindResource<'_> {
+        builtin_resource(kind)
+    }
+
+    fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
+        match lookup.source {
+            LookupSource::ConfigMap { namespace, name } => {
+                let kind = GroupVersionKind::new("v1", "ConfigMap");
+                self.object(&kind, name, Some(namespace))
+            }
+            LookupSource::Api(path) => self.api(path),
+            _ => Err(LookupError::NotGiven),
+        }
+    }
+}
+
+impl CaseWorld<'_> {
+    /// An object of the cluster.
+    fn object(
+        &self,
+        kind: &GroupVersionKind,
+        name: &str,
+        namespace: Option<&str>,
+    ) -> Result<Value, LookupError> {
+        self.looked_up.store(true, Ordering::Relaxed);
+        if self.case.answers == Answers::Absent {
+            return Err(LookupError::NotFound);
+        }
+        let mut object = minimal(kind, name).ok_or(LookupError::NotGiven)?;
+        if let (Some(namespace), Some(metadata)) = (namespace, object.get("metadata")) {
+            let mut metadata = metadata.clone();
+            metadata.insert("namespace", Value::from(namespace));
+            object.insert("metadata", metadata);
+        }
+        if self.case.answers == Answers::Present && ["ConfigMap", "Secret"].contains(&&*kind.kind) {
+            let data = self.data_keys.iter().map(|key| (key.clone(), Value::from("eA==")));
+            object.insert("data", data.collect());
+        }
+        Ok(object)
+    }
+
+    /// The response to a GET at the API server.
+    fn api(&self, path: &str) -> Result<Value, LookupError> {
+        let path = path.split('?').next().unwrap_or_default();
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let (group, version, rest) = match &*parts {
+            ["api", version, rest @ ..] => ("", *version, rest),
+            ["apis", group, version, rest @ ..] => (*group, *version, rest),
+            _ => return Err(LookupError::NotGiven),
+        };
+        let (namespace, rest) = match rest {
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some(*namespace), rest),
+            rest => (None, rest),
+        };
+        let (plural, name) = match rest {
+            [plural] => (*plural, None),
+            [plural, name] => (*plural, Some(*name)),
+            _ => return Err(LookupError::NotGiven),
+        };
+        if (group, plural) == ("", "namespaces")
+            && let Some(name) = name
+        {
+            return Ok(self.namespace(name));
+        }
+        let resource = Resources::built_in().get(group, version, plural).ok_or(LookupError::NotGiven)?;
+        match name {
+            Some(name) => self.object(&resource.kind, name, namespace),
+            None => {
+                let items = match self.object(&resource.kind, "first", namespace) {
+                    Ok(object) if self.case.answers == Answers::Present => vec![object],
+                    Ok(_) | Err(LookupError::NotFound) => Vec::new(),
+                    Err(error) => return Err(error),
+                };
+                Ok(Value::from_iter([
+                    ("apiVersion", Value::string(resource.kind.api_version())),
+                    ("kind", Value::string(format!("{}List", resource.kind.kind))),
+                    ("metadata", Value::empty_object()),
+                    ("items", Value::array(items)),
+                ]))
+            }
+        }
+    }
+
+    /// The namespace of the object always exists.
+    fn namespace(&self, name: &str) -> Value {
+        let mut labels = self.case.namespace_labels.clone();
+        labels.insert(NAME_LABEL, Value::from(name));
+        Value::from_iter([
+            ("apiVersion", Value::from("v1")),
+            ("kind", Value::from("Namespace")),
+            ("metadata", Value::from_iter([("name", Value::from(name)), ("labels", labels)])),
+        ])
+    }
+}

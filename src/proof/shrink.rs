@@ -1,0 +1,234 @@
+//! Counterexamples: of the requests that differ for one cause the smallest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::admission::View;
+use crate::value::{Pointer, Segment, Value};
+
+use super::compare::{Difference, DifferenceKind};
+use super::request::{Answers, Case};
+use super::sides::{self, Run, Sides};
+use super::{Counterexample, Differences, difference_of};
+
+/// The most evaluations for one counterexample.
+const MAX_EVALUATIONS: usize = 600;
+
+pub(super) struct Shrinker<'a> {
+    pub(super) sides: &'a Sides,
+    /// The view in which requests differ.
+    pub(super) view: View,
+}
+
+impl Shrinker<'_> {
+    /// A counterexample for each cause, at most so many; each kind of difference has one before others have several.
+    pub(super) fn counterexamples(
+        &self,
+        found: &Differences,
+        most: usize,
+    ) -> Vec<Counterexample> {
+        let mut number_in_kind: BTreeMap<DifferenceKind, usize> = BTreeMap::new();
+        let mut causes: Vec<(usize, &(DifferenceKind, String), &Vec<Run>)> = Vec::new();
+        let mut by_count: Vec<_> = found.iter().collect();
+        by_count.sort_by_key(|(cause, runs)| (cause.0, usize::MAX - runs.len()));
+        for (cause, runs) in by_count {
+            let number = number_in_kind.entry(cause.0).or_default();
+            causes.push((*number, cause, runs));
+            *number += 1;
+        }
+        causes.sort_by_key(|(number, ..)| *number);
+        let mut all: Vec<Counterexample> = Vec::new();
+        let mut seen = BTreeSet::new();
+        // Causes that turn out to be the same are not counted.
+        for (_, cause, runs) in causes.into_iter().take(most * 3) {
+            if all.len() >= most {
+                break;
+            }
+            let Some(smallest) = runs.iter().min_by_key(|run| run.case.object.weight()) else { continue };
+            let wanted = Difference { kind: cause.0, cause: cause.1.clone() };
+            let Some((run, difference)) = self.shrunk(smallest, &wanted) else { continue };
+            if seen.insert((difference.kind, difference.cause)) {
+                all.push(self.counterexample(run, difference.kind, runs.len()));
+            }
+        }
+        all.sort_by_key(|one| one.kind);
+        all
+    }
+
+    fn answers<'r>(&self, run: &'r Run) -> &'r sides::Answers {
+        if self.view == View::Written { &run.written } else { run.counted() }
+    }
+
+    /// The smallest request that differs in the same way.
+    fn shrunk(&self, run: &Run, wanted: &Difference) -> Option<(Run, Difference)> {
+        let mut best = self.differing(&run.case, wanted)?;
+        let mut left = MAX_EVALUATIONS;
+        loop {
+            let mut is_smaller = false;
+            let mut tried = 0;
+            // A change moves what comes after it: the candidates are made anew.
+            while let Some(case) = candidates(&best.0.case).into_iter().nth(tried) {
+                let Some(rest) = left.checked_sub(1) else { return Some(best) };
+                left = rest;
+                match self.differing(&case, wanted) {
+                    Some(smaller) => {
+                        best = smaller;
+                        is_smaller = true;
+                    }
+                    None => tried += 1,
+                }
+            }
+            if !is_smaller {
+                return Some(best);
+            }
+        }
+    }
+
+    fn counterexample(&self, run: Run, kind: DifferenceKind, requests: usize) -> Counterexample {
+        let Run { case, admitted, written } = run;
+        let counted = admitted.filter(|_| self.view == View::Admitted);
+        let sides::Answers { before, old, new, reversed } = counted.unwrap_or(written);
+        let answer = match (kind, reversed) {
+            (DifferenceKind::PolicyOrder, Some(reversed)) => reversed,
+            _ => new.answer,
+        };
+        Counterexample {
+            case,
+            before,
+            kind,
+            old: old.answer,
+            old_reasons: old.reasons,
+            new: answer,
+            new_reasons: new.reasons,
+            requests,
+            traps: Vec::new(),
+        }
+    }
+
+    /// What came of a request, if it differs in the wanted way.
+    fn differing(&self, case: &Case, wanted: &Difference) -> Option<(Run, Difference)> {
+        // What is given may be anything.
+        if &*case.origin != "given" && !self.sides.schemas().admits(&case.object) {
+            return None;
+        }
+        let run = self.sides.run(case);
+        let difference = difference_of(self.answers(&run), self.sides.schemas())?;
+        let paths = |cause: &'_ str| cause.split(", ").map(str::to_owned).collect::<BTreeSet<_>>();
+        let is_same = difference.kind == wanted.kind
+            && (difference.cause == wanted.cause
+                || !wanted.kind.is_refusal() && paths(&difference.cause).is_subset(&paths(&wanted.cause)));
+        is_same.then_some((run, difference))
+    }
+}
+
+/// Requests that are a little smaller, those that leave most out first.
+fn candidates(case: &Case) -> Vec<Case> {
+    let mut all = Vec::new();
+    if case.old.is_some() {
+        all.push(Case { old: None, ..case.clone() });
+    }
+    if case.user != 0 {
+        all.push(Case { user: 0, user_name: None, ..case.clone() });
+    }
+    if case.answers != Answers::Present {
+        all.push(Case { answers: Answers::Present, ..case.clone() });
+    }
+    if let Some(labels) = case.namespace_labels.as_object().filter(|labels| !labels.is_empty()) {
+        for key in labels.keys() {
+            let mut fewer = case.namespace_labels.clone();
+            fewer.remove(key);
+            all.push(Case { namespace_labels: fewer, ..case.clone() });
+        }
+    }
+    for object in smaller(&case.object) {
+        // An update of the same object stays one.
+        let old = case.old.as_ref().map(|old| if *old == case.object { object.clone() } else { old.clone() });
+        all.push(Case { object, old, ..case.clone() });
+    }
+    if let Some(old) = &case.old {
+        all.extend(smaller(old).into_iter().map(|old| Case { old: Some(old), ..case.clone() }));
+    }
+    all
+}
+
+/// Objects without one of the fields or elements, or with a shorter text.
+fn smaller(object: &Value) -> Vec<Value> {
+    let mut removals = Vec::new();
+    let mut texts = Vec::new();
+    let mut open = vec![(Pointer::ROOT, object)];
+    let mut next = 0;
+    // By depth, so that most is left out first.
+    while let Some((at, node)) = open.get(next).cloned() {
+        next += 1;
+        match node {
+            Value::Object(members) => {
+                for (key, member) in members.iter() {
+                    let below = at.key(key.clone());
+                    if !is_identity(&below) {
+                        removals.push(below.clone());
+                    }
+                    open.push((below, member));
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    removals.push(at.index(index));
+                    open.push((at.index(index), item));
+                }
+            }
+            Value::String(text) if text.chars().count() > 1 && !is_identity(&at) => {
+                let half: String = text.chars().take(text.chars().count() / 2).collect();
+                texts.extend(["a".to_owned(), half].map(|text| (at.clone(), text)));
+            }
+            _ => {}
+        }
+    }
+    let removed = removals.iter().filter_map(|at| edited(object, at, None));
+    let shortened =
+        texts.iter().filter_map(|(at, text)| edited(object, at, Some(Value::string(text.clone()))));
+    removed.chain(shortened).collect()
+}
+
+/// Whether a field identifies the object.
+fn is_identity(at: &Pointer) -> bool {
+    ["apiVersion", "kind", "metadata", "metadata.name", "spec.schedule"].contains(&&*at.to_string())
+}
+
+/// A copy with another value at a place, or without the place.
+fn edited(object: &Value, at: &Pointer, value: Option<Value>) -> Option<Value> {
+    let mut copy = object.clone();
+    let (last, above) = at.segments().split_last()?;
+    let mut node = &mut copy;
+    for segment in above {
+        node = match segment {
+            Segment::Key(key) => node.as_object_mut()?.get_mut(key)?,
+            Segment::Index(index) => node.as_array_mut()?.get_mut(*index)?,
+        };
+    }
+    match (last, value) {
+        (Segment::Key(key), Some(value)) => *node.as_object_mut()?.get_mut(key)? = value,
+        (Segment::Key(key), None) => drop(node.remove(key)?),
+        (Segment::Index(index), Some(value)) => *node.as_array_mut()?.get_mut(*index)? = value,
+        (Segment::Index(index), None) => drop(node.as_array_mut()?.remove(*index)),
+    }
+    Some(copy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_shrink_by_fields_elements_and_characters() {
+        let object = Value::from_json(r#"{"kind":"Pod","metadata":{"name":"web","labels":{"a":"xy"}},"l":[1]}"#);
+        let all: Vec<String> = smaller(&object.unwrap()).iter().map(Value::to_json).collect();
+        let expected = [
+            r#"{"kind":"Pod","metadata":{"name":"web","labels":{"a":"xy"}}}"#,
+            r#"{"kind":"Pod","metadata":{"name":"web"},"l":[1]}"#,
+            r#"{"kind":"Pod","metadata":{"name":"web","labels":{"a":"xy"}},"l":[]}"#,
+            r#"{"kind":"Pod","metadata":{"name":"web","labels":{}},"l":[1]}"#,
+            r#"{"kind":"Pod","metadata":{"name":"web","labels":{"a":"a"}},"l":[1]}"#,
+            r#"{"kind":"Pod","metadata":{"name":"web","labels":{"a":"x"}},"l":[1]}"#,
+        ];
+        assert_eq!(all, expected);
+    }
+}

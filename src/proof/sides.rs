@@ -1,0 +1,138 @@
+//! The two sides of a proof, ready to be run.
+
+use crate::engine::{Engine, Settings};
+use crate::policy::{Policy, PolicySet, UserInfo};
+use crate::value::{Text, Value};
+
+use super::Options;
+use super::request::{Answer, Case, Evaluated};
+use super::schema::ObjectSchemas;
+
+/// Both sides, for each user of requests.
+#[derive(Debug)]
+pub(super) struct Sides {
+    old: Vec<Engine>,
+    new: Vec<Engine>,
+    /// The new policies in reverse order, if there are several.
+    reversed: Vec<Engine>,
+    data_keys: Vec<Text>,
+    schemas: ObjectSchemas,
+}
+
+/// What came of a request.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) case: Case,
+    /// As an API server passes the object to policies; `None` if its kind is not known.
+    pub(super) admitted: Option<Answers>,
+    /// As manifests have it.
+    pub(super) written: Answers,
+}
+
+/// The answers of both sides to a request in one view.
+#[derive(Debug)]
+pub(super) struct Answers {
+    /// The object that policies see.
+    pub(super) before: Value,
+    pub(super) old: Evaluated,
+    pub(super) new: Evaluated,
+    /// The answer of the new policies in reverse order.
+    pub(super) reversed: Option<Answer>,
+}
+
+impl Sides {
+    pub(super) fn new(
+        (old, new): (&[Policy], &[Policy]),
+        users: &[UserInfo],
+        data_keys: &[Text],
+        options: &Options,
+    ) -> Self {
+        let by_name = |policies: &[Policy]| {
+            let mut policies = policies.to_vec();
+            policies.sort_by_key(Policy::full_name);
+            policies
+        };
+        let engines = |policies: &[Policy]| -> Vec<Engine> {
+            users
+                .iter()
+                .map(|user| Engine::new(PolicySet::new(policies.to_vec()), settings(user, options)))
+                .collect()
+        };
+        let new = by_name(new);
+        let backwards: Vec<Policy> = new.iter().rev().cloned().collect();
+        Self {
+            old: engines(old),
+            new: engines(&new),
+            reversed: if new.len() > 1 { engines(&backwards) } else { Vec::new() },
+            data_keys: data_keys.to_vec(),
+            schemas: ObjectSchemas::new(options.kind_schemas.clone()),
+        }
+    }
+
+    pub(super) const fn schemas(&self) -> &ObjectSchemas {
+        &self.schemas
+    }
+
+    /// Evaluates a request on both sides, in both views.
+    pub(super) fn run(&self, case: &Case) -> Run {
+        Run { admitted: self.admitted(case), written: self.answers(case), case: case.clone() }
+    }
+
+    /// The answers to a request as an API server passes it on; `None` if nothing is known of its kind.
+    fn admitted(&self, case: &Case) -> Option<Answers> {
+        let object = self.schemas.view(&case.object)?;
+        let old = case.old.as_ref().map(|old| self.schemas.view(old).unwrap_or_else(|| old.clone()));
+        Some(self.answers(&Case { object, old, ..case.clone() }))
+    }
+
+    fn answers(&self, case: &Case) -> Answers {
+        let evaluate =
+            |engines: &[Engine]| engines.get(case.user).map(|engine| case.evaluate(engine, &self.data_keys));
+        let unknown = || Evaluated::unknown("no such user");
+        Answers {
+            before: case.object.clone(),
+            old: evaluate(&self.old).unwrap_or_else(unknown),
+            new: evaluate(&self.new).unwrap_or_else(unknown),
+            reversed: evaluate(&self.reversed).map(|evaluated| evaluated.answer),
+        }
+    }
+}
+
+fn settings(user: &UserInfo, options: &Options) -> Settings {
+    Settings {
+        semantics: options.semantics,
+        schemas: options.schemas.clone(),
+        kind_schemas: options.kind_schemas.clone(),
+        user: Some(user.clone()),
+        limits: options.limits,
+        trace: true,
+        ..Settings::default()
+    }
+}
+
+impl Run {
+    /// The answers that count: as an API server passes the object on, if that is known.
+    pub(super) fn counted(&self) -> &Answers {
+        self.admitted.as_ref().unwrap_or(&self.written)
+    }
+
+    /// How both sides leave the object as written.
+    pub(super) fn results(&self) -> Vec<Value> {
+        let answers = [&self.written.old.answer, &self.written.new.answer];
+        let admitted = answers.into_iter().filter_map(|answer| match answer {
+            Answer::Admitted(after) => Some(after.clone()),
+            Answer::Denied { .. } | Answer::Unknown(_) => None,
+        });
+        admitted.collect()
+    }
+
+    /// Which way it went on both sides.
+    pub(super) fn signature(&self) -> String {
+        let of = |answers: &Answers| format!("{}|{}", answers.old.signature, answers.new.signature);
+        format!("{}|{}", of(&self.written), self.admitted.as_ref().map(of).unwrap_or_default())
+    }
+
+    pub(super) const fn looked_up(&self) -> bool {
+        self.written.old.looked_up || self.written.new.looked_up
+    }
+}
