@@ -1,6 +1,6 @@
 //! Policies that mutate stored objects: one object triggers them, others are changed.
 
-use crate::cel::{EvalError, Meter, Val, to_json};
+use crate::cel::{EvalError, Meter, Program, Val, to_json};
 use crate::diagnostics::Code;
 use crate::engine::evaluation::Evaluation;
 use crate::engine::targets::{TargetId, Targets};
@@ -15,6 +15,7 @@ use crate::value::{GroupVersionKind, Value};
 
 use super::conditions::{Exempt, exemption, holds};
 use super::mutation;
+use super::not_stored::NotStored;
 use super::scope::Scope;
 use super::trace::Tracer;
 
@@ -47,11 +48,14 @@ impl Trigger<'_> {
         let Self { evaluation, policy, variant } = *self;
         // Its conditions are about the request, not about what policies made of it.
         let trigger = evaluation.original;
-        let operation = evaluation.operation(&policy.meta.name);
+        // A policy that is created or updated runs by itself, on updates that are made up.
+        let is_made_up = evaluation.engine.settings().on_policy_update || !policy.evaluates_admission;
+        let operation = if is_made_up { Operation::Update } else { evaluation.operation(&policy.meta.name) };
         let candidate = evaluation.candidate(trigger, Some(operation));
-        // Without admission the policy runs on its targets by itself, each with a request made from it.
-        let constraints =
-            if policy.evaluates_admission { &variant.constraints } else { self.target_constraints() };
+        // Then its targets are their own triggers, unless an expression finds them.
+        let is_own_trigger = is_made_up && self.expression().is_none();
+        let constraints = if is_own_trigger { self.target_constraints() } else { &variant.constraints };
+        let constraints = if is_made_up { &constraints.for_any_operation() } else { constraints };
         let is_admitted = policy.meta.admits(&candidate);
         if is_admitted && constraints.depends_on_namespace(&candidate, evaluation.old) {
             evaluation.note_needs(true, false);
@@ -63,7 +67,12 @@ impl Trigger<'_> {
             });
         }
         let mut tracer = Tracer::new(evaluation.is_traced());
-        let outcome = match self.found(trigger, operation, targets, &mut tracer) {
+        let found = if is_own_trigger {
+            Ok(Vec::from_iter(targets_number(targets, evaluation, trigger)))
+        } else {
+            self.found(trigger, operation, targets, &mut tracer)
+        };
+        let outcome = match found {
             Ok(found) => self.run_targets(found, operation, targets),
             Err(outcome) => *outcome,
         };
@@ -73,6 +82,11 @@ impl Trigger<'_> {
     fn result(&self, outcome: Outcome) -> RuleReport {
         let is_policy = self.variant.name == self.policy.meta.name;
         RuleReport { is_policy, ..RuleReport::new(self.variant.name.clone(), outcome) }
+    }
+
+    /// The expression that finds the targets.
+    fn expression(&self) -> Option<&Program> {
+        self.variant.targets.as_ref()?.expression.as_ref()
     }
 
     /// The constraints of targets: those of the policy if it has none of its own.
@@ -91,10 +105,6 @@ impl Trigger<'_> {
     ) -> Result<Vec<TargetId>, Box<Outcome>> {
         let Self { evaluation, policy, variant } = *self;
         let failed = |error: RuleError| Box::new(Outcome::Error(error));
-        let this = || targets_number(targets, evaluation, trigger);
-        if !policy.evaluates_admission {
-            return Ok(Vec::from_iter(this()));
-        }
         let scope = Scope::new(
             evaluation,
             (policy, variant, evaluation.engine.settings().semantics),
@@ -104,8 +114,7 @@ impl Trigger<'_> {
         if let Some(name) = holds(&variant.conditions, &scope, tracer).map_err(failed)? {
             return Err(Box::new(Outcome::Skipped(SkipReason::MatchCondition(name))));
         }
-        let expression = variant.targets.as_ref().and_then(|targets| targets.expression.as_ref());
-        let found = match expression {
+        let found = match self.expression() {
             Some(program) => {
                 let place =
                     crate::value::Pointer::ROOT.key("spec").key("targetMatchConstraints").key("expression");
@@ -129,7 +138,8 @@ impl Trigger<'_> {
     /// The objects that the constraints select, those of the run first.
     fn selected(&self, targets: &mut Targets) -> Result<Vec<TargetId>, RuleError> {
         let Evaluation { engine, world, taint, .. } = *self.evaluation;
-        let constraints = self.target_constraints();
+        // Their operations are not compared.
+        let constraints = &self.target_constraints().for_any_operation();
         for selector in selectors(constraints) {
             if let Some(refusal) = world.refusal(&TargetAccess::Find(&selector)) {
                 return Err(RuleError::new(Code::TargetRefused, refusal.message).with_hint(refusal.hint));
@@ -183,7 +193,9 @@ impl Trigger<'_> {
         let Some(object) = targets.object(id).cloned() else { return };
         let mut tracer = Tracer::new(evaluation.is_traced());
         evaluation.taint.track(&object);
-        let outcome = self.mutated(&object, operation, &mut tracer).unwrap_or_else(Outcome::Error);
+        let mut warnings = Vec::new();
+        let outcome =
+            self.mutated(&object, operation, &mut tracer, &mut warnings).unwrap_or_else(Outcome::Error);
         let outcome = match evaluation.replayable(outcome) {
             Outcome::Patched { after, .. } if !targets.is_same(id, &after) => {
                 let message = "the policy changes what the object is called, which an update cannot";
@@ -196,7 +208,7 @@ impl Trigger<'_> {
             targets.set(id, after.clone());
         }
         let trigger = evaluation.identity.cloned();
-        let rule = RuleReport { trigger, trace: tracer.finish(), ..self.result(outcome) };
+        let rule = RuleReport { trigger, warnings, trace: tracer.finish(), ..self.result(outcome) };
         let (policy, divergences) = (policy.meta.full_name(), DivergenceSet::NONE);
         targets.add_report(id, PolicyReport { policy, rules: vec![rule], divergences });
     }
@@ -206,6 +218,7 @@ impl Trigger<'_> {
         object: &Value,
         operation: Operation,
         tracer: &mut Tracer,
+        warnings: &mut Vec<RuleError>,
     ) -> Result<Outcome, RuleError> {
         let Self { evaluation, policy, variant } = *self;
         let mut scope = Scope::new(
@@ -223,11 +236,15 @@ impl Trigger<'_> {
         if let Some(name) = holds(conditions, &scope, tracer)? {
             return Ok(Outcome::Skipped(SkipReason::MatchCondition(name)));
         }
+        let mut not_stored = NotStored::default();
         for mutation in &variant.mutations {
-            scope.set_object(mutation::apply(evaluation, policy, mutation, &scope, tracer)?);
+            let after = mutation::apply(evaluation, policy, mutation, &scope, tracer)?;
+            not_stored.add(evaluation, mutation, &scope.object(), &after);
+            scope.set_object(after);
         }
         tracer.variables(&scope);
         let after = scope.object();
+        warnings.extend(not_stored.warnings(evaluation, object, &after));
         Ok(if after == *object {
             Outcome::NoChange
         } else {

@@ -85,6 +85,14 @@ impl MatchConstraints {
             && (self.rules.is_empty() || self.rules.iter().any(is_for))
     }
 
+    /// The same for requests of all operations.
+    #[must_use]
+    pub fn for_any_operation(&self) -> Self {
+        let any = |rule: &ResourceRule| ResourceRule { operations: None, ..rule.clone() };
+        let [rules, excluded] = [&self.rules, &self.excluded].map(|rules| rules.iter().map(any).collect());
+        Self { rules, excluded, ..self.clone() }
+    }
+
     /// The same as Kyverno's documentation has it, where a name is no beginning of a generated one.
     pub fn selects_as_documented(&self, candidate: &Candidate<'_>, old: Option<&Value>) -> bool {
         if !self.names_may_be_generated(candidate) {

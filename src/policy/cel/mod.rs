@@ -186,9 +186,9 @@ impl CelPolicy {
         self.variants.iter().any(|variant| variant.targets.is_some())
     }
 
-    /// What a variant selects. Without admission its targets are their own triggers.
+    /// What a variant selects. Targets may be their own triggers.
     fn part<'p>(&'p self, variant: &'p CelVariant) -> Part<'p> {
-        let own = variant.targets.as_ref().filter(|_| !self.evaluates_admission);
+        let own = variant.targets.as_ref();
         let constraints = [Some(&variant.constraints), own.map(|targets| &targets.constraints)];
         let plurals: Option<Vec<_>> =
             constraints.into_iter().flatten().map(|one| one.plurals.as_ref()).collect();
