@@ -171,6 +171,15 @@ impl Admission {
         self.decoded_beside(object, kind, None)
     }
 
+    /// Checks that the API server can decode an object. What it shares with `known` is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// Values of other types than those of their fields. Those of custom resources are not looked at.
+    pub fn check_beside(object: &Value, kind: &GroupVersionKind, known: &Value) -> Result<(), NotAdmitted> {
+        TypeId::of_kind(kind).map_or(Ok(()), |id| normalize::normalize(id, object, Some(known)).map(drop))
+    }
+
     fn decoded_beside(
         &self,
         object: &Value,

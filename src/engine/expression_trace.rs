@@ -32,10 +32,15 @@ pub(super) fn because(
     reasons.map(|reason| (reason.expression.into(), shown(&reason.value))).collect()
 }
 
-/// A value as JSON, or the error.
+/// A value as JSON, or the error. What is shared may be much larger written out: some 100,000 nodes are shown.
 pub(super) fn shown(value: &Result<Val, EvalError>) -> Result<Value, VariableError> {
+    const LIMIT: u64 = 25_000;
     let value = value.as_ref().map_err(ToString::to_string);
-    let json =
-        value.and_then(|value| to_json(value, &mut Meter::default()).map_err(|error| error.to_string()));
+    let json = value.and_then(|value| {
+        to_json(value, &mut Meter::with_limit(LIMIT)).map_err(|error| match error {
+            EvalError::CostLimit(_) => "the value is too large to be shown".to_owned(),
+            other => other.to_string(),
+        })
+    });
     json.map_err(VariableError)
 }

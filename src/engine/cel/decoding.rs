@@ -7,12 +7,11 @@ use crate::value::{GroupVersionKind, Value};
 
 use super::failure::MutationError;
 
-/// Checks the types of all fields. An object that had wrong ones before is not checked.
-pub(super) fn check(evaluation: &Evaluation<'_>, object: &Value, changed: &Value) -> Result<(), NotAdmitted> {
+/// Checks the types of all fields that were changed. An object that had wrong ones before is not checked.
+pub(super) fn check(object: &Value, changed: &Value) -> Result<(), NotAdmitted> {
     let Some(kind) = GroupVersionKind::of(changed) else { return Ok(()) };
-    let admission = Admission::new(evaluation.engine.settings.kind_schemas.clone());
-    match admission.decoded(changed, &kind) {
-        Err(error @ NotAdmitted::Refused { .. }) if admission.decoded(object, &kind).is_ok() => Err(error),
+    match Admission::check_beside(changed, &kind, object) {
+        Err(error) if Admission::check_beside(object, &kind, &Value::Null).is_ok() => Err(error),
         _ => Ok(()),
     }
 }
@@ -23,7 +22,7 @@ pub(super) fn check_strictly(
     object: &Value,
     changed: &Value,
 ) -> Result<(), MutationError> {
-    check(evaluation, object, changed).map_err(MutationError::NotDecoded)?;
+    check(object, changed).map_err(MutationError::NotDecoded)?;
     let Some(kind) = GroupVersionKind::of(changed) else { return Ok(()) };
     let schema = evaluation.engine.settings.kind_schemas.of(&kind);
     let Some(schema) = schema.filter(|schema| schema.is_built_in()) else { return Ok(()) };

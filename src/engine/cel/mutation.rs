@@ -81,7 +81,7 @@ fn configuration(
     let atomics = if policy.allows_atomic { Atomics::Replaced } else { Atomics::Refused };
     let merged = patch::apply(object, &configuration, schema, atomics)?;
     if !policy.kind.is_of_kyverno() {
-        decoding::check(evaluation, object, &merged).map_err(MutationError::NotMerged)?;
+        decoding::check(object, &merged).map_err(MutationError::NotMerged)?;
     }
     Ok(merged)
 }

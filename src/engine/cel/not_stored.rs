@@ -52,8 +52,7 @@ impl NotStored {
     }
 }
 
-/// What an API server drops or refuses of an object and did not before. The fields of custom resources are not looked
-/// at.
+/// What an API server drops or refuses of an object and did not before, where the schema of its kind is known.
 fn faults(evaluation: &Evaluation<'_>, before: &Value, after: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     if is_named(before) && !is_named(after) {
@@ -68,10 +67,10 @@ fn faults(evaluation: &Evaluation<'_>, before: &Value, after: &Value) -> Vec<Str
     {
         faults.push("the API server refuses another metadata.namespace than that of the request".to_owned());
     }
-    faults.extend(decoding::check(evaluation, before, after).err().map(|error| error.to_string()));
+    faults.extend(decoding::check(before, after).err().map(|error| error.to_string()));
     let kind = GroupVersionKind::of(after);
     let schema = kind.and_then(|kind| evaluation.engine.settings.kind_schemas.of(&kind));
-    let Some(schema) = schema.filter(|schema| schema.is_built_in()) else { return faults };
+    let Some(schema) = schema else { return faults };
     let unknown = unknown_fields(before, after, schema).unwrap_or_default();
     faults.extend(unknown.iter().map(|fault| format!("the API server drops {fault}")));
     let keyless = elements_without_key(before, after, schema).unwrap_or_default();

@@ -15,7 +15,7 @@ use super::path::Path;
 /// Checks a configuration against the schema of its kind.
 pub(super) fn check(configuration: &Value, schema: Schema<'_>, atomics: Atomics) -> Result<(), ApplyError> {
     let mut check = Check::default();
-    check.value(configuration, schema, atomics == Atomics::Refused)?;
+    check.value(configuration, schema, (None, atomics == Atomics::Refused))?;
     if !check.faults.is_empty() {
         Err(ApplyError::Configuration(check.faults))
     } else if !check.atomics.is_empty() {
@@ -31,15 +31,15 @@ pub(super) fn check(configuration: &Value, schema: Schema<'_>, atomics: Atomics)
 ///
 /// An object that is nested too deep.
 pub fn unknown_fields(before: &Value, patched: &Value, schema: Schema<'_>) -> Result<Vec<Fault>, Limit> {
-    let faults = |object| {
+    let faults = |object, known| {
         let mut check = Check::default();
-        check.value(object, schema, false)?;
+        check.value(object, schema, (known, false))?;
         check.faults.retain(|fault| matches!(fault.problem, Problem::UnknownField { .. }));
         Ok(check.faults)
     };
-    let mut found = faults(patched)?;
+    let mut found = faults(patched, Some(before))?;
     if !found.is_empty() {
-        let known = faults(before)?;
+        let known = faults(before, None)?;
         found.retain(|fault| !known.contains(fault));
     }
     Ok(found)
@@ -56,14 +56,14 @@ pub fn elements_without_key(
     patched: &Value,
     schema: Schema<'_>,
 ) -> Result<Vec<Fault>, Limit> {
-    let without_key = |object| {
+    let without_key = |object, known| {
         let mut check = Check::default();
-        check.value(object, schema, false)?;
+        check.value(object, schema, (known, false))?;
         Ok(check.without_key)
     };
-    let mut found = without_key(patched)?;
+    let mut found = without_key(patched, Some(before))?;
     if !found.is_empty() {
-        let known = without_key(before)?;
+        let known = without_key(before, None)?;
         found.retain(|fault| !known.contains(fault));
     }
     Ok(found)
@@ -79,10 +79,19 @@ struct Check<'v> {
 }
 
 impl<'v> Check<'v> {
-    /// Checks a value and what is below it; `refuses_atomics`: what is replaced as a whole is an error.
-    fn value(&mut self, value: &'v Value, schema: Schema<'v>, refuses_atomics: bool) -> Result<(), Limit> {
+    /// Checks a value and what is below it. What it shares with `known` is not looked at. `refuses_atomics`: what is
+    /// replaced as a whole is an error.
+    fn value(
+        &mut self,
+        value: &'v Value,
+        schema: Schema<'v>,
+        (known, refuses_atomics): (Option<&'v Value>, bool),
+    ) -> Result<(), Limit> {
         if self.path.len() > MAX_DEPTH {
             return Err(Limit::Depth);
+        }
+        if known.is_some_and(|known| value.same_storage(known)) {
+            return Ok(());
         }
         let forms = schema.forms();
         match value {
@@ -94,12 +103,12 @@ impl<'v> Check<'v> {
             }
             Value::Array(items) => {
                 if let Some(list) = forms.list {
-                    return self.list(items, list, refuses_atomics);
+                    return self.list(items, list, (known, refuses_atomics));
                 }
             }
             Value::Object(members) => {
                 if let Some(map) = forms.map {
-                    return self.map(members, map, refuses_atomics);
+                    return self.map(members, map, (known, refuses_atomics));
                 }
             }
         }
@@ -107,15 +116,21 @@ impl<'v> Check<'v> {
         Ok(())
     }
 
-    fn list(&mut self, items: &'v [Value], list: ListType<'v>, refuses_atomics: bool) -> Result<(), Limit> {
+    fn list(
+        &mut self,
+        items: &'v [Value],
+        list: ListType<'v>,
+        (known, refuses_atomics): (Option<&'v Value>, bool),
+    ) -> Result<(), Limit> {
         if refuses_atomics && matches!(list.merge, ListMerge::Atomic) {
             self.atomics.push(self.path.pointer());
         }
         let mut keys = BTreeSet::new();
         for (index, item) in items.iter().enumerate() {
             self.path.push_index(index);
+            let beside = (known.and_then(|known| known.at(index)), refuses_atomics);
             match ElementKey::of(item, list) {
-                Ok(None) => self.value(item, list.elements, refuses_atomics)?,
+                Ok(None) => self.value(item, list.elements, beside)?,
                 Ok(Some(key)) => {
                     self.required_keys(item, list.merge);
                     let text = keys.contains(&key).then(|| key.describe(list.merge));
@@ -123,7 +138,7 @@ impl<'v> Check<'v> {
                         Some(key) => self.fault(Problem::Duplicate { key }),
                         None => _ = keys.insert(key),
                     }
-                    self.value(item, list.elements, refuses_atomics)?;
+                    self.value(item, list.elements, beside)?;
                 }
                 Err(problem) => self.fault(problem),
             }
@@ -149,16 +164,26 @@ impl<'v> Check<'v> {
         }
     }
 
-    fn map(&mut self, members: &'v Map, map: MapType<'v>, refuses_atomics: bool) -> Result<(), Limit> {
+    fn map(
+        &mut self,
+        members: &'v Map,
+        map: MapType<'v>,
+        (known, refuses_atomics): (Option<&'v Value>, bool),
+    ) -> Result<(), Limit> {
+        let known = known.and_then(Value::as_object);
         if refuses_atomics && map.is_atomic {
             self.atomics.push(self.path.pointer());
         }
-        for (name, member) in members {
+        for (index, (name, member)) in members.iter().enumerate() {
+            let known = known.and_then(|known| known.get_near(name, index));
+            if known.is_some_and(|known| member.same_storage(known)) {
+                continue;
+            }
             self.path.push_key(name);
             match (map.field(name), map.values) {
-                (Some(field), _) => self.value(member, field, refuses_atomics)?,
+                (Some(field), _) => self.value(member, field, (known, refuses_atomics))?,
                 // The API server does not look for what is replaced as a whole among the values of maps.
-                (None, Some(values)) => self.value(member, values, false)?,
+                (None, Some(values)) => self.value(member, values, (known, false))?,
                 (None, None) => {
                     let nearest = nearest(name, map.names()).map(str::to_owned);
                     self.fault(Problem::UnknownField { nearest });
