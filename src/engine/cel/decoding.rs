@@ -2,7 +2,7 @@
 
 use crate::admission::{Admission, NotAdmitted};
 use crate::engine::evaluation::Evaluation;
-use crate::patch::{ApplyError, unknown_fields};
+use crate::patch::{ApplyError, not_stored_fields};
 use crate::value::{GroupVersionKind, Value};
 
 use super::failure::MutationError;
@@ -26,6 +26,6 @@ pub(super) fn check_strictly(
     let Some(kind) = GroupVersionKind::of(changed) else { return Ok(()) };
     let schema = evaluation.engine.settings.kind_schemas.of(&kind);
     let Some(schema) = schema.filter(|schema| schema.is_built_in()) else { return Ok(()) };
-    let unknown = unknown_fields(object, changed, schema).map_err(ApplyError::from)?;
+    let unknown = not_stored_fields(object, changed, schema).map_err(ApplyError::from)?.unknown;
     if unknown.is_empty() { Ok(()) } else { Err(MutationError::UnknownFields(unknown)) }
 }

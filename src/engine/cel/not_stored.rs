@@ -2,7 +2,7 @@
 
 use crate::diagnostics::Code;
 use crate::engine::evaluation::Evaluation;
-use crate::patch::{elements_without_key, unknown_fields};
+use crate::patch::not_stored_fields;
 use crate::policy::CelMutation;
 use crate::report::RuleError;
 use crate::value::{GroupVersionKind, Pointer, Value};
@@ -71,10 +71,9 @@ fn faults(evaluation: &Evaluation<'_>, before: &Value, after: &Value) -> Vec<Str
     let kind = GroupVersionKind::of(after);
     let schema = kind.and_then(|kind| evaluation.engine.settings.kind_schemas.of(&kind));
     let Some(schema) = schema else { return faults };
-    let unknown = unknown_fields(before, after, schema).unwrap_or_default();
-    faults.extend(unknown.iter().map(|fault| format!("the API server drops {fault}")));
-    let keyless = elements_without_key(before, after, schema).unwrap_or_default();
-    faults.extend(keyless.iter().map(|fault| format!("the API server refuses {fault}")));
+    let fields = not_stored_fields(before, after, schema).unwrap_or_default();
+    faults.extend(fields.unknown.iter().map(|fault| format!("the API server drops {fault}")));
+    faults.extend(fields.without_key.iter().map(|fault| format!("the API server refuses {fault}")));
     faults
 }
 

@@ -25,48 +25,38 @@ pub(super) fn check(configuration: &Value, schema: Schema<'_>, atomics: Atomics)
     }
 }
 
-/// The unknown fields of a patched object that are not in the object before.
-///
-/// # Errors
-///
-/// An object that is nested too deep.
-pub fn unknown_fields(before: &Value, patched: &Value, schema: Schema<'_>) -> Result<Vec<Fault>, Limit> {
-    let faults = |object, known| {
-        let mut check = Check::default();
-        check.value(object, schema, (known, false))?;
-        check.faults.retain(|fault| matches!(fault.problem, Problem::UnknownField { .. }));
-        Ok(check.faults)
-    };
-    let mut found = faults(patched, Some(before))?;
-    if !found.is_empty() {
-        let known = faults(before, None)?;
-        found.retain(|fault| !known.contains(fault));
-    }
-    Ok(found)
+/// The fields of a patched object that a cluster does not store, without those that the object before has, too.
+#[derive(Debug, Default)]
+pub struct NotStoredFields {
+    /// Fields that the schema does not have.
+    pub unknown: Vec<Fault>,
+    /// Elements of lists that lack a key that an element must have.
+    pub without_key: Vec<Fault>,
 }
 
-/// The elements of lists of a patched object that lack a key that an element must have, unless the object before lacks
-/// them, too.
+/// Finds the fields of a patched object that a cluster does not store.
 ///
 /// # Errors
 ///
 /// An object that is nested too deep.
-pub fn elements_without_key(
+pub fn not_stored_fields(
     before: &Value,
     patched: &Value,
     schema: Schema<'_>,
-) -> Result<Vec<Fault>, Limit> {
-    let without_key = |object, known| {
+) -> Result<NotStoredFields, Limit> {
+    let found = |object, known| {
         let mut check = Check::default();
         check.value(object, schema, (known, false))?;
-        Ok(check.without_key)
+        check.faults.retain(|fault| matches!(fault.problem, Problem::UnknownField { .. }));
+        Ok(NotStoredFields { unknown: check.faults, without_key: check.without_key })
     };
-    let mut found = without_key(patched, Some(before))?;
-    if !found.is_empty() {
-        let known = without_key(before, None)?;
-        found.retain(|fault| !known.contains(fault));
+    let mut fields = found(patched, Some(before))?;
+    if !fields.unknown.is_empty() || !fields.without_key.is_empty() {
+        let known = found(before, None)?;
+        fields.unknown.retain(|fault| !known.unknown.contains(fault));
+        fields.without_key.retain(|fault| !known.without_key.contains(fault));
     }
-    Ok(found)
+    Ok(fields)
 }
 
 #[derive(Default)]

@@ -3,6 +3,7 @@
 mod autogen;
 mod matching;
 mod refusals;
+mod wrong_types;
 
 use crate::policy::{CelPolicy, Policy, PolicyError, parse};
 use crate::semantics::Semantics;
