@@ -15,7 +15,9 @@ mod outcome;
 mod scalar;
 mod strategic;
 
-pub use apply::{ApplyError, Atomics, Fault, NotStoredFields, Problem, apply, not_stored_fields};
+pub use apply::{
+    ApplyError, Atomics, Fault, NotStoredFields, Problem, apply, check_changed, not_stored_fields,
+};
 pub use error::{IndexError, InlineError, MissingPart, NodeKind, OperationError, PatchError};
 pub use json_patch::{
     Computed, ComputedOperation, FailedTest, JsonPatch, JsonPatchTemplate, Operation, OperationFailed,

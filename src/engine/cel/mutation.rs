@@ -36,7 +36,7 @@ pub(super) fn apply(
     tracer.expression(&place, None, program, &value);
     let patched = value.map_err(MutationError::from).and_then(|value| match mutation.patch {
         CelPatch::JsonPatch(_) => json_patch(evaluation, policy, &object, &value, tracer),
-        _ => configuration(evaluation, policy, &object, &value),
+        _ => configuration((evaluation, policy, scope), &object, &value),
     });
     patched.map_err(|error| scope.failed_mutation(&place, program, &error))
 }
@@ -69,8 +69,7 @@ fn json_patch(
 }
 
 fn configuration(
-    evaluation: &Evaluation<'_>,
-    policy: &CelPolicy,
+    (evaluation, policy, scope): (&Evaluation<'_>, &CelPolicy, &Scope<'_>),
     object: &Value,
     value: &Val,
 ) -> Result<Value, MutationError> {
@@ -78,6 +77,10 @@ fn configuration(
     let kind = GroupVersionKind::of(object).ok_or(MutationError::NoKind)?;
     let schema = evaluation.engine.settings.kind_schemas.of(&kind);
     let schema = schema.ok_or_else(|| ApplyError::NoSchema(kind.clone()))?;
+    // What earlier mutations made of the object has to fit, too.
+    if scope.target().is_none() {
+        patch::check_changed(&evaluation.placed.object, object, schema)?;
+    }
     let atomics = if policy.allows_atomic { Atomics::Replaced } else { Atomics::Refused };
     let merged = patch::apply(object, &configuration, schema, atomics)?;
     if !policy.kind.is_of_kyverno() {

@@ -59,6 +59,27 @@ pub fn not_stored_fields(
     Ok(fields)
 }
 
+/// Checks that what was changed in an object fits its schema. Elements of lists may have equal keys.
+///
+/// # Errors
+///
+/// The first fault that the object before does not have; an object that is nested too deep.
+pub fn check_changed(before: &Value, changed: &Value, schema: Schema<'_>) -> Result<(), ApplyError> {
+    let faults = |object, known| -> Result<Vec<Fault>, Limit> {
+        let mut check = Check::default();
+        check.value(object, schema, (known, false))?;
+        check.faults.retain(|fault| !matches!(fault.problem, Problem::Duplicate { .. }));
+        Ok(check.faults)
+    };
+    let found = faults(changed, Some(before))?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    let known = faults(before, None)?;
+    let fault = found.into_iter().find(|fault| !known.contains(fault));
+    fault.map_or(Ok(()), |fault| Err(ApplyError::Object(fault)))
+}
+
 #[derive(Default)]
 struct Check<'v> {
     path: Path<'v>,

@@ -14,7 +14,7 @@ mod tests;
 use crate::admission::Schema;
 use crate::value::Value;
 
-pub use check::{NotStoredFields, not_stored_fields};
+pub use check::{NotStoredFields, check_changed, not_stored_fields};
 pub use error::{ApplyError, Fault, Problem};
 
 /// Whether a configuration may contain lists, maps and structs that are replaced as a whole.
