@@ -14,6 +14,7 @@ mod choice;
 mod classic;
 mod document;
 mod error;
+mod expression;
 mod family;
 mod fields;
 mod filters;
@@ -38,8 +39,7 @@ pub use crate::pattern::nearest;
 pub use candidate::{Candidate, Operation};
 pub use cel::{
     Binding, CelException, CelExceptions, CelMutation, CelPatch, CelPolicy, CelPolicyKind, CelTargets,
-    CelVariables, CelVariant, Expression, MatchConstraints, NotFound, ParamRef, ResourceRule, RuleScope,
-    SharedWebhooks,
+    CelVariables, CelVariant, MatchConstraints, NotFound, ParamRef, ResourceRule, RuleScope, SharedWebhooks,
 };
 pub use choice::{PolicyChoice, names_rule};
 pub use classic::{
@@ -49,6 +49,7 @@ pub use classic::{
 };
 pub use document::{DocumentKind, kind_of, parse};
 pub use error::PolicyError;
+pub use expression::Expression;
 pub use family::{PolicyFamily, RuleSummary};
 pub use filters::ResourceFilters;
 #[cfg(test)]

@@ -6,9 +6,10 @@ use crate::cel::{Access, CompileError, Dialect, Env, Program, Type};
 use crate::diagnostics::Code;
 use crate::value::{PathSet, Pointer, Value};
 
+use super::PolicyError;
+use super::expression::Expression;
 use super::fields::{string, text};
 use super::labels::is_label_key;
-use super::{Expression, PolicyError};
 
 /// The most conditions of a webhook or a `MutatingAdmissionPolicy`.
 const MAX_CONDITIONS: usize = 64;

@@ -54,12 +54,7 @@ const OF_CORPUS: &[(&str, &str, &str, &str)] = &[
     ("error[KYV219]: policy.yaml:16:13:", "refused/a-condition-without-operator", "documented", ""),
     ("error[KYV220]: policy.yaml:12:7:", "legacy/x-19-an-overlay-that-is-no-map", "documented", ""),
     ("error[KYV221]: policy.yaml:2:", "legacy/e-01-a-cluster-refuses-both-fields", "kyverno", ""),
-    (
-        "error[KYV223]: policy.yaml:2:",
-        "not-evaluated/conditions-of-the-webhook-are-an-error",
-        "documented",
-        "",
-    ),
+    ("error[KYV223]: policy.yaml:2:", "legacy/e-01-a-cluster-refuses-both-fields", "kyverno", ""),
     (
         "warning[KYV230]: policy.yaml:2:",
         "match/group-slash-kind-is-read-as-kind-and-subresource",

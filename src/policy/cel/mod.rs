@@ -21,6 +21,7 @@ use crate::cel::{Env, Program};
 use crate::semantics::DivergenceSet;
 use crate::value::{GroupVersionKind, Pointer, Text};
 
+use super::expression::Expression;
 use super::{
     FailurePolicy, IndexKey, KindKeys, Meta, Part, PolicyError, PolicyFamily, RulePaths, RuleSummary,
 };
@@ -136,17 +137,6 @@ pub struct CelVariables {
     pub pointers: Vec<Pointer>,
     /// Their expressions, by number.
     pub programs: Vec<Program>,
-}
-
-/// A named expression.
-#[derive(Debug)]
-pub struct Expression {
-    /// Its name.
-    pub name: Text,
-    /// The place of its text in the document.
-    pub pointer: Pointer,
-    /// The compiled text.
-    pub program: Program,
 }
 
 /// A mutation.
