@@ -1,7 +1,7 @@
 //! The conditions by which the API server decides whether to call Kyverno for a policy. Kyverno evaluates them again.
 
 use crate::cel::{Activation, EvalError, Meter, Numbers, Val};
-use crate::diagnostics::Coded;
+use crate::diagnostics::Coded as _;
 use crate::policy::{FailurePolicy, Operation, WebhookConditions};
 use crate::report::{ExpressionTrace, RuleError, SkipReason, Trace};
 use crate::semantics::{Divergence, DivergenceTracker};
@@ -61,7 +61,7 @@ impl Evaluation<'_> {
             let mut again = self.aside(|| again.evaluate(failure_policy));
             // What fails there is skipped.
             if let Some(Stop::Refuse(error)) = again.stop {
-                again.stop = Some(Stop::Skip(SkipReason::FailureIgnored(error.message.clone()), None));
+                again.stop = Some(Stop::Skip(SkipReason::FailureIgnored(error.message), None));
             }
             if operation.is_some() && called.stop.is_some() {
                 again.stop.clone_from(&called.stop);
