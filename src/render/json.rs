@@ -67,7 +67,7 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
     row.insert("rules", list(rules));
     let divergences = report.divergences();
     let divergences = divergences.iter().map(|divergence| Value::from_iter(divergence_members(divergence)));
-    row.insert("differences", list(divergences));
+    row.insert("divergences", list(divergences));
     if !report.order.is_empty() {
         row.insert("order", order_json(report));
     }
@@ -204,7 +204,7 @@ pub fn tally_json(tally: &Totals, gaps: &MissingData) -> Value {
         let row = [
             ("version", kyverno.version.as_str().into()),
             ("namespace", kyverno.namespace.as_str().into()),
-            ("differences", list(kyverno.divergences.iter().map(|divergence| divergence.to_string()))),
+            ("divergences", list(kyverno.divergences.iter().map(|divergence| divergence.to_string()))),
             ("note", kyverno.message.as_str().into()),
         ];
         all.insert("kyverno", Value::from_iter(row));

@@ -216,7 +216,7 @@ fn ours(
         let failed =
             list(row, "rules").into_iter().find(|rule| text(rule, "outcome").as_deref() == Some("error"));
         let announced =
-            list(row, "differences").iter().filter_map(|difference| text(difference, "id")).collect();
+            list(row, "divergences").iter().filter_map(|difference| text(difference, "id")).collect();
         let error = failed.map(|rule| rule.to_json());
         Outcome { object, error, announced }
     });

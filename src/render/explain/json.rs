@@ -33,7 +33,7 @@ impl Explanation<'_> {
                 Value::from_iter([policy].into_iter().chain(divergence_members(divergence)))
             })
         });
-        row.insert("differences", list(divergences));
+        row.insert("divergences", list(divergences));
         if !self.report.order.is_empty() {
             row.insert("order", order_json(self.report));
         }

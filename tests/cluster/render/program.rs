@@ -130,7 +130,7 @@ impl Surroundings {
             errors: entries.iter().map(error).collect(),
             is_unstable: entries.iter().map(is_named).collect(),
             depends_on_order: entries.iter().map(|entry| has(entry, "order")).collect(),
-            diverges: entries.iter().map(|entry| has(entry, "differences")).collect(),
+            diverges: entries.iter().map(|entry| has(entry, "divergences")).collect(),
             objects,
         })
     }

@@ -134,7 +134,7 @@ impl PredictedObjects {
                 let object = all.get(&key).expect("every object is printed");
                 said.changed.insert(key.clone(), object.clone());
             }
-            if entry["differences"].as_array().is_some_and(|differences| !differences.is_empty()) {
+            if entry["divergences"].as_array().is_some_and(|differences| !differences.is_empty()) {
                 said.announced.insert(key);
             }
         }

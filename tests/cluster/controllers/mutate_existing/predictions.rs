@@ -137,7 +137,7 @@ impl<'a> Question<'a> {
     fn both(&self, arguments: &[&str], stored: &BTreeMap<String, Value>) -> [PredictedObjects; 2] {
         SEMANTICS.map(|semantics| {
             let entries = self.report(arguments, semantics);
-            let numbers = entries.iter().filter_map(|entry| entry["differences"].as_array()).flatten();
+            let numbers = entries.iter().filter_map(|entry| entry["divergences"].as_array()).flatten();
             let announced =
                 numbers.filter_map(|difference| difference["id"].as_str()).map(str::to_owned).collect();
             let changed: BTreeSet<String> = entries

@@ -225,7 +225,7 @@ fn succeeds(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
     let version = "note[KYV806]: Kyverno v1.19.0 runs in the namespace kyverno of this cluster: for KYV-D04 it behaves as --semantics kyverno shows\n";
     assert!(documented.stderr.contains(version), "{documented:?}");
     assert_eq!(reported["version"], "v1.19.0", "{reported}");
-    assert_eq!(reported["differences"], json!(["KYV-D04"]), "{reported}");
+    assert_eq!(reported["divergences"], json!(["KYV-D04"]), "{reported}");
     let version = "this cluster: for KYV-D04 it behaves as this run shows\n";
     assert!(kyverno.stderr.contains(version), "{kyverno:?}");
     rest.remove(&policy);
