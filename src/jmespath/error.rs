@@ -38,7 +38,7 @@ impl ParseError {
 #[non_exhaustive]
 pub enum EvalError {
     /// An object has no such key, and the expression has no alternative.
-    #[error("Unknown key {key:?} in path")]
+    #[error("there is no key `{key}`")]
     NotFound {
         /// The key.
         key: Text,
@@ -134,7 +134,8 @@ impl EvalError {
             Self::ZeroStep => "Invalid slice, step cannot be 0".to_owned(),
             Self::Plain { text, .. } => text.clone(),
             Self::Function { name, text } => format!("JMESPath function '{name}': {text}"),
-            Self::NotFound { .. } | Self::UnknownFunction { .. } | Self::Limit { .. } => return None,
+            Self::NotFound { key } => format!("Unknown key {key:?} in path"),
+            Self::UnknownFunction { .. } | Self::Limit { .. } => return None,
         };
         (original != self.to_string()).then_some(original)
     }

@@ -33,7 +33,7 @@ pub struct FunctionConfig {
     pub operation: Option<Operation>,
     /// Which semantics.
     pub semantics: Semantics,
-    /// What the early syntax of rules means.
+    /// What the legacy syntax of rules means.
     pub legacy: LegacyMode,
     /// Whether policies see objects as they are written; else as admission webhooks get them.
     pub as_written: bool,

@@ -13,19 +13,19 @@ use super::limits::Limit;
 #[non_exhaustive]
 pub enum PatchError {
     /// The text of a JSON patch is neither JSON nor YAML.
-    #[error("failed to decode patches: {message}")]
+    #[error("the JSON patch is neither JSON nor YAML: {message}")]
     Syntax {
         /// The parser's error.
         message: String,
     },
     /// A JSON patch is not a list.
-    #[error("failed to decode patches: expected a list of operations, found {found}")]
+    #[error("expected a list of operations as JSON patch, found {found}")]
     NotAList {
         /// The type found.
         found: &'static str,
     },
     /// An operation of a JSON patch is incomplete or unknown.
-    #[error("failed to decode patches: invalid operation {number}{path}: {error}")]
+    #[error("operation {number}{path} of the JSON patch: {error}")]
     InvalidOperation {
         /// Its position in the list, counted from 1.
         number: usize,
@@ -35,7 +35,7 @@ pub enum PatchError {
         error: OperationError,
     },
     /// An operation refers to a value that does not exist.
-    #[error("{kind} operation does not apply: doc is missing {part}: {path}: missing value")]
+    #[error("{kind}{} `{path}`: {}", part.preposition(), part.plain())]
     Missing {
         /// The operation.
         kind: OperationKind,
@@ -55,7 +55,7 @@ pub enum PatchError {
         found: String,
     },
     /// An operation removes a member that does not exist.
-    #[error("error in {kind} for path: '{path}': Unable to remove nonexistent key: {key}: missing value")]
+    #[error("{kind} `{path}`: there is no key `{key}`")]
     NoSuchMember {
         /// The operation.
         kind: OperationKind,
@@ -65,7 +65,7 @@ pub enum PatchError {
         key: String,
     },
     /// An operation uses an index that the list does not have.
-    #[error("error in {kind} for path: '{path}': {error}")]
+    #[error("{kind} `{path}`: {}", error.plain())]
     Index {
         /// The operation.
         kind: OperationKind,
@@ -75,19 +75,19 @@ pub enum PatchError {
         error: IndexError,
     },
     /// A `test` operation failed.
-    #[error("testing value {path} failed: test failed")]
+    #[error("test `{path}`: the object has another value")]
     TestFailed {
         /// The path, as written.
         path: String,
     },
     /// A parent of the target is neither an object nor a list.
-    #[error("invalid state detected: a parent of '{path}' is neither an object nor a list")]
+    #[error("`{path}`: a parent of it is neither an object nor a list")]
     ScalarParent {
         /// The path, as written.
         path: String,
     },
     /// A list would have to be created from its end.
-    #[error("Unable to ensure path for negative index other than -1: {index}: invalid index referenced")]
+    #[error("the index {index} is of a list that does not exist: only -1 creates one")]
     NegativeParent {
         /// The index.
         index: i64,
@@ -153,7 +153,7 @@ pub enum PatchError {
         at: Pointer,
     },
     /// A `$patch` directive would delete the object.
-    #[error("filter cannot create or delete objects")]
+    #[error("`$patch: delete` would delete the whole object")]
     DeletesObject,
     /// A reference to the value it replaces could not be resolved.
     #[error("{error} at `{at}`")]
@@ -188,7 +188,7 @@ pub enum PatchError {
         at: Pointer,
     },
     /// A legacy overlay has an empty list, which Kyverno 1.1 refused.
-    #[error("Empty array detected in the overlay at `{at}`")]
+    #[error("the overlay has an empty list at `{at}`")]
     EmptyListInOverlay {
         /// The path in the object.
         at: Pointer,
@@ -206,10 +206,10 @@ pub enum PatchError {
         at: Pointer,
     },
     /// Operations of a legacy patch that cannot be applied.
-    #[error("failed to process JSON patches: {failures}")]
+    #[error("{}", joined(failures, ToString::to_string))]
     LegacyOperations {
         /// Their errors, in order.
-        failures: String,
+        failures: Vec<PatchError>,
     },
     /// A custom resource definition could not be read.
     #[error("custom resource definition: {message}")]
@@ -230,9 +230,42 @@ impl PatchError {
                 Some(format!("wrong node kind: expected {expected} but got {found} at `{at}`"))
             }
             Self::NullOverValue { at } => Some(format!("Overlay has unsupported type: <nil> at `{at}`")),
+            Self::Syntax { message } => Some(format!("failed to decode patches: {message}")),
+            Self::NotAList { found } => {
+                Some(format!("failed to decode patches: expected a list of operations, found {found}"))
+            }
+            Self::InvalidOperation { number, path, error } => {
+                Some(format!("failed to decode patches: invalid operation {number}{path}: {error}"))
+            }
+            Self::Missing { kind, part, path } => {
+                Some(format!("{kind} operation does not apply: doc is missing {part}: {path}: missing value"))
+            }
+            Self::NoSuchMember { kind, path, key } => Some(format!(
+                "error in {kind} for path: '{path}': Unable to remove nonexistent key: {key}: missing value"
+            )),
+            Self::Index { kind, path, error } => Some(format!("error in {kind} for path: '{path}': {error}")),
+            Self::TestFailed { path } => Some(format!("testing value {path} failed: test failed")),
+            Self::ScalarParent { path } => {
+                Some(format!("invalid state detected: a parent of '{path}' is neither an object nor a list"))
+            }
+            Self::NegativeParent { index } => Some(format!(
+                "Unable to ensure path for negative index other than -1: {index}: invalid index referenced"
+            )),
+            Self::DeletesObject => Some("filter cannot create or delete objects".to_owned()),
+            Self::EmptyListInOverlay { at } => Some(format!("Empty array detected in the overlay at `{at}`")),
+            Self::Inline { error, at } => Some(format!("{} at `{at}`", error.original.as_ref()?)),
+            Self::LegacyOperations { failures } => {
+                let words = |error: &Self| error.original().unwrap_or_else(|| error.to_string());
+                Some(format!("failed to process JSON patches: {}", joined(failures, words)))
+            }
             _ => None,
         }
     }
+}
+
+/// Several errors as one text.
+fn joined(errors: &[PatchError], text: impl Fn(&PatchError) -> String) -> String {
+    errors.iter().map(text).collect::<Vec<_>>().join("; ")
 }
 
 impl Coded for PatchError {
@@ -279,6 +312,8 @@ pub struct InlineError {
     pub code: Code,
     /// Why.
     pub message: String,
+    /// The same in Kyverno's words, if they are others.
+    pub original: Option<String>,
 }
 
 /// What is wrong with an operation of a JSON patch.
@@ -311,7 +346,7 @@ pub enum OperationError {
     NoSlash,
 }
 
-/// The part of an operation that is missing in the document.
+/// The part of an operation that is missing in the document, in Kyverno's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MissingPart {
     /// The target itself.
@@ -328,7 +363,25 @@ pub enum MissingPart {
     Destination,
 }
 
-/// What is wrong with an index.
+impl MissingPart {
+    /// The word between an operation and its path.
+    const fn preposition(self) -> &'static str {
+        match self {
+            Self::Key | Self::Path => "",
+            Self::From => " from",
+            Self::Destination => " to",
+        }
+    }
+
+    const fn plain(self) -> &'static str {
+        match self {
+            Self::Key | Self::From => "the object has nothing there",
+            Self::Path | Self::Destination => "the object has no parent for it",
+        }
+    }
+}
+
+/// What is wrong with an index, in Kyverno's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
     /// The list has no such element.
@@ -337,6 +390,15 @@ pub enum IndexError {
     /// It is not a number.
     #[error("value was not a proper array index: '{0}'")]
     NotANumber(String),
+}
+
+impl IndexError {
+    fn plain(&self) -> String {
+        match self {
+            Self::Invalid(index) => format!("the list has no element {index}"),
+            Self::NotANumber(text) => format!("`{text}` is no index of a list"),
+        }
+    }
 }
 
 /// The kinds of nodes that strategic merge distinguishes, named as kyaml names them.

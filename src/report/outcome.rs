@@ -136,11 +136,11 @@ impl std::fmt::Display for SkipReason {
 pub struct RuleError {
     /// The code of the cause.
     pub code: Code,
-    /// The error, in Kyverno's words if possible.
+    /// The error.
     pub message: String,
     /// What would help, such as the flag for a missing input.
     pub hint: Option<String>,
-    /// The cause in Kyverno's words, if they are others.
+    /// The error in Kyverno's words, if they are others.
     pub original: Option<String>,
     /// The node of the rule that failed, if it is known.
     pub place: Option<Box<RulePlace>>,
@@ -173,6 +173,18 @@ impl RuleError {
     /// An error without a hint.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), hint: None, original: None, place: None }
+    }
+
+    /// The same error with its text in Kyverno's words.
+    #[must_use]
+    pub fn in_words_of_kyverno(mut self, words: impl Into<String>) -> Self {
+        self.original = Some(words.into()).filter(|words| *words != self.message);
+        self
+    }
+
+    /// The text of Kyverno's own error.
+    pub fn words_of_kyverno(&self) -> &str {
+        self.original.as_ref().unwrap_or(&self.message)
     }
 
     /// The same error at a node of the rule, and an expression in it, unless it has a place.

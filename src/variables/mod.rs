@@ -77,6 +77,11 @@ fn rule_path(at: &Pointer) -> String {
     path
 }
 
+/// A path in a rule, in a message; nothing for the rule itself.
+fn place(at: &Pointer) -> String {
+    if at.is_root() { String::new() } else { format!(" in {at}") }
+}
+
 /// The source of the values of variables.
 pub trait Scope {
     /// Evaluates a query, and loads the context entries that it names.
@@ -100,7 +105,7 @@ pub enum QueryError {
     #[error("the expression is empty")]
     Empty,
     /// The text is no JMESPath.
-    #[error("incorrect query {}: {error}", quoted(expression))]
+    #[error("not valid JMESPath: {error}")]
     Syntax {
         /// The expression as written.
         expression: Text,
@@ -108,7 +113,7 @@ pub enum QueryError {
         error: ParseError,
     },
     /// The evaluation failed.
-    #[error("JMESPath query failed: {0}")]
+    #[error(transparent)]
     Failed(EvalError),
     /// A context entry in the query could not be loaded.
     #[error(transparent)]
@@ -136,12 +141,24 @@ pub enum LoadError {
         code: Code,
         /// Why.
         message: String,
+        /// The same in Kyverno's words, if they are others.
+        original: Option<String>,
     },
+}
+
+impl LoadError {
+    /// Its text in Kyverno's words, if they are others.
+    pub fn original(&self) -> Option<String> {
+        match self {
+            Self::Limit { .. } => None,
+            Self::Failed { original, .. } => original.clone(),
+        }
+    }
 }
 
 impl From<String> for LoadError {
     fn from(message: String) -> Self {
-        Self::Failed { code: Code::ContextFailed, message }
+        Self::Failed { code: Code::ContextFailed, message, original: None }
     }
 }
 
@@ -151,13 +168,19 @@ impl QueryError {
         matches!(self, Self::Failed(EvalError::NotFound { .. }))
     }
 
-    /// The innermost error in Kyverno's words, if they are others.
+    /// Its text in Kyverno's words, if they are others.
     pub fn original(&self) -> Option<String> {
         match self {
-            Self::Syntax { error, .. } => error.original.clone(),
-            Self::Failed(error) => error.original(),
+            Self::Syntax { expression, error } => {
+                let cause = error.original.as_ref().unwrap_or(&error.message);
+                Some(format!("incorrect query {}: {cause}", quoted(expression)))
+            }
+            Self::Failed(error) => {
+                let cause = error.original().unwrap_or_else(|| error.to_string());
+                Some(format!("JMESPath query failed: {cause}"))
+            }
             Self::Empty => Some("invalid query (nil)".to_owned()),
-            Self::Load(_) => None,
+            Self::Load(error) => error.original(),
         }
     }
 
@@ -177,7 +200,7 @@ impl QueryError {
 #[non_exhaustive]
 pub enum SubstitutionError {
     /// A variable has no value.
-    #[error("failed to resolve {} at path {}: {cause}", quoted(expression), rule_path(at))]
+    #[error("no value for `{}`{}: {cause}", quoted(expression), place(at))]
     Variable {
         /// The expression as evaluated.
         expression: Text,
@@ -187,7 +210,7 @@ pub enum SubstitutionError {
         cause: QueryError,
     },
     /// The value of a key is no string.
-    #[error("expected string after substituting variables in key \"{key}\" at path {}", rule_path(at))]
+    #[error("the key `{key}`{} must become a string", place(at))]
     Key {
         /// The key as written.
         key: Text,
@@ -195,7 +218,7 @@ pub enum SubstitutionError {
         at: Pointer,
     },
     /// A `$(…)` reference has no value.
-    #[error("failed to resolve {reference} at path {}: {cause}", rule_path(at))]
+    #[error("`{reference}`{}: {cause}", place(at))]
     Reference {
         /// The reference as written.
         reference: String,
@@ -205,7 +228,7 @@ pub enum SubstitutionError {
         cause: String,
     },
     /// A limit was exceeded.
-    #[error("{limit} passed at path {} (limit {name}={maximum})", rule_path(at))]
+    #[error("{limit} passed{} (limit {name}={maximum})", place(at))]
     Limit {
         /// What is limited.
         limit: &'static str,
@@ -229,11 +252,21 @@ impl SubstitutionError {
         }
     }
 
-    /// The innermost error in Kyverno's words, if they are others.
+    /// Its text in Kyverno's words, if they are others.
     pub fn original(&self) -> Option<String> {
         match self {
-            Self::Variable { cause, .. } => cause.original(),
-            Self::Key { .. } | Self::Reference { .. } | Self::Limit { .. } => None,
+            Self::Variable { expression, at, cause } => {
+                let cause = cause.original().unwrap_or_else(|| cause.to_string());
+                Some(format!("failed to resolve {} at path {}: {cause}", quoted(expression), rule_path(at)))
+            }
+            Self::Key { key, at } => Some(format!(
+                "expected string after substituting variables in key \"{key}\" at path {}",
+                rule_path(at)
+            )),
+            Self::Reference { reference, at, cause } => {
+                Some(format!("failed to resolve {reference} at path {}: {cause}", rule_path(at)))
+            }
+            Self::Limit { .. } => None,
         }
     }
 

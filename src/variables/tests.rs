@@ -60,7 +60,9 @@ fn settings(tracker: &DivergenceTracker) -> Substitution<'_> {
 fn substituted(document: &str) -> Result<String, String> {
     let tracker = DivergenceTracker::default();
     let template = Template::prepare(&Value::from_json(document).unwrap(), Semantics::Documented);
-    let result = template.substitute(&mut Fake, settings(&tracker)).map_err(|error| error.to_string())?;
+    let result = template
+        .substitute(&mut Fake, settings(&tracker))
+        .map_err(|error| error.original().unwrap_or_else(|| error.to_string()))?;
     Ok(result.value.to_json())
 }
 
@@ -175,7 +177,7 @@ fn an_unresolved_variable_names_its_place() {
     );
     assert_eq!(
         substituted(r#"{"a":"{{ }}"}"#).unwrap_err(),
-        "failed to resolve  at path /a: the expression is empty"
+        "failed to resolve  at path /a: invalid query (nil)"
     );
 }
 
@@ -242,5 +244,5 @@ fn the_inline_value_can_be_deferred() {
     let error = Template::prepare_at(&rule, &at, Semantics::Documented)
         .substitute(&mut Fake, settings(&tracker))
         .unwrap_err();
-    assert!(error.to_string().contains("/mutate/smp/x"), "{error}");
+    assert!(error.to_string().contains(" in mutate.smp.x: "), "{error}");
 }

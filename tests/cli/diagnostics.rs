@@ -121,7 +121,7 @@ fn errors_of_a_rule_with_one_cause_are_one_line() {
     let errors = lines(&run, "error[");
     assert_eq!((run.code, errors.len()), (Some(3), 1), "{}", run.stderr);
     assert!(
-        errors[0].starts_with("error[KYV301]: failing.yaml:8:63: failing/fail: variable substitution failed"),
+        errors[0].starts_with("error[KYV301]: failing.yaml:8:63: failing/fail: no value for `"),
         "{errors:?}"
     );
     assert_eq!(lines(&run, "  on "), ["  on 1,200 objects, first: Secret/shop/s0 (in.yaml:2)"]);

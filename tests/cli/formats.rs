@@ -285,7 +285,7 @@ fn a_markdown_page_has_the_errors() {
     let run = |policies: &str| folder.run(&["diff", "-o", "markdown", "-p", policies, "-f", "in.yaml"]);
     let page = run("label.yaml,failing.yaml");
     assert_eq!(page.code, Some(3), "{}", page.stderr);
-    let error = "#### Errors\n\n```text\nerror[KYV301]: failing.yaml:8:63: failing/fail: variable substitution failed";
+    let error = "#### Errors\n\n```text\nerror[KYV301]: failing.yaml:8:63: failing/fail: no value for `";
     assert!(page.stdout.contains(error), "{}", page.stdout);
     assert!(page.stdout.contains("<details><summary>in.yaml</summary>"), "{}", page.stdout);
     for policies in ["label.yaml,refused.yaml", "refused.yaml", "missing.yaml"] {

@@ -192,8 +192,8 @@ fn one_of_a_hundred() -> Result<(), Failed> {
     let output = run(Path::new("."), &["fn"], &input)?;
     let (stdout, stderr) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
     assert_eq!(output.status.code(), Some(3));
-    let reason = "label/rule: variable substitution failed: failed to resolve request.object.data.team at path \
-                  /mutate/patchStrategicMerge/metadata/labels/team: JMESPath query failed: Unknown key \"data\" in path";
+    let reason = "label/rule: no value for `request.object.data.team` in \
+                  mutate.patchStrategicMerge.metadata.labels.team: there is no key `data`";
     let text = format!(
         "[KYV301]: stdin:625:29: {reason}\n625 |                   team: '{{{{ request.object.data.team }}}}'\n    \
          |                             ^^^^^^^^^^^^^^^^^^^^^^^^\n  on ConfigMap/map-41 (items[41])\n"

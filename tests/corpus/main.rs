@@ -88,7 +88,7 @@ impl Case {
         text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()
     }
 
-    fn run(&self) -> Result<Output, Failed> {
+    fn run(&self, more: &[&str]) -> Result<Output, Failed> {
         let has = |file: &str| self.path.join(file).exists();
         let files =
             [("--targets", "targets.yaml"), ("--exceptions", "exceptions.yaml"), ("--old", "old.yaml")];
@@ -99,6 +99,7 @@ impl Case {
             .args(["--semantics", self.semantics, "--view", self.view])
             .args(files.flat_map(|(flag, file)| [flag, file]))
             .args(options.lines().filter(|line| !line.is_empty()))
+            .args(more)
             .current_dir(&self.path)
             .env_clear()
             .stdin(Stdio::null())
@@ -114,7 +115,7 @@ impl Case {
     }
 
     fn check(&self) -> Result<(), Failed> {
-        let output = self.run()?;
+        let output = self.run(&[])?;
         let stdout = String::from_utf8(output.stdout)?;
         let stderr = String::from_utf8(output.stderr)?;
         let errors = self.lines("error");
@@ -132,9 +133,14 @@ impl Case {
         if output.status.code() != Some(wanted_code) {
             faults.push(format!("exit code {:?}, expected {wanted_code}", output.status.code()));
         }
-        for wanted in errors.iter().chain(&self.lines("stderr")) {
-            if !stderr.contains(wanted) {
-                faults.push(format!("stderr does not say `{wanted}`"));
+        for wanted in self.lines("stderr").iter().filter(|wanted| !stderr.contains(*wanted)) {
+            faults.push(format!("stderr does not say `{wanted}`"));
+        }
+        // The words of Kyverno's own error are behind --verbose.
+        if errors.iter().any(|wanted| !stderr.contains(wanted)) {
+            let verbose = String::from_utf8(self.run(&["--verbose"])?.stderr)?;
+            for wanted in errors.iter().filter(|wanted| !verbose.contains(*wanted)) {
+                faults.push(format!("stderr does not say `{wanted}`, also with --verbose"));
             }
         }
         match &expected {

@@ -118,7 +118,7 @@ struct Page {
 struct Run {
     /// The objects, then the targets that changed.
     objects: Vec<Value>,
-    /// `error: MESSAGE` of rules, `refused: MESSAGE` of policies.
+    /// `error: MESSAGE` of rules, in Kyverno's words, `refused: MESSAGE` of policies.
     errors: Vec<String>,
     /// Whether the policy is refused, and so not run.
     is_refused: bool,
@@ -272,7 +272,7 @@ impl Run {
             self.reached.extend(policy.divergences);
             for rule in &policy.rules {
                 if let Outcome::Error(error) = &rule.outcome {
-                    self.errors.push(format!("error: {}", error.message));
+                    self.errors.push(format!("error: {}", error.words_of_kyverno()));
                 }
             }
         }

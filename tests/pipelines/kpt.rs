@@ -145,7 +145,7 @@ fn failing_function_leaves_the_package_and_saves_results() {
     let before = folder.files();
     let said = eval(&folder, "mutate.yaml", &["--results-dir", "results"]);
     let reason =
-        "secure/autogen-read-only: variable substitution failed: failed to resolve request.object.nowhere";
+        "secure/autogen-read-only: no value for `request.object.nowhere` in mutate.patchStrategicMerge";
     assert!(!said.success && said.stderr.contains(reason), "{}", said.stderr);
     let mut after = folder.files();
     let results = after.remove("results/results.yaml").expect("kpt saves results");

@@ -162,8 +162,7 @@ fn a_function_that_fails_fails_the_build_with_its_reasons() {
     let broken = r#"{patchStrategicMerge: {metadata: {labels: {a: "{{ request.object.data.nowhere }}"}}}}"#;
     folder.write("policies/broken.yaml", &policy("broken", "Service", broken));
     let stderr = build(&folder, PROD).failed();
-    let reason = "broken.yaml:8:63: broken/rule: variable substitution failed: failed to resolve \
-         request.object.data.nowhere";
+    let reason = "broken.yaml:8:63: broken/rule: no value for `request.object.data.nowhere` in ";
     for text in [reason, "  on Service/shop/prod-shop (items["] {
         assert!(stderr.contains(text), "{stderr}");
     }

@@ -155,6 +155,13 @@ impl Scope<'_> {
         }
         let source = program.source();
         let part = error.part(source, self.env().dialect()).unwrap_or(0..source.len());
-        RuleError::new(error.code(), format!("{at}: {error}")).at_part(at, source, part)
+        let failed = RuleError::new(error.code(), format!("{at}: {error}")).at_part(at, source, part);
+        match error {
+            MutationError::Patch(error) => match error.original() {
+                Some(words) => failed.in_words_of_kyverno(format!("{at}: {words}")),
+                None => failed,
+            },
+            _ => failed,
+        }
     }
 }

@@ -208,7 +208,7 @@ fn failed_lookups_say_what_is_missing() {
         ),
         (
             r#"globalContext.Get("spoilt", "none")"#,
-            failed("failed to get global reference: projection bad: Unknown key \"missing\" in path"),
+            failed("failed to get global reference: projection bad: there is no key `missing`"),
         ),
         (r#"http.client("x").get("y")"#, failed("request failed: failed to parse PEM CA bundle for APICall")),
     ] {

@@ -25,10 +25,16 @@ pub(super) fn condition_error(
     place: &str,
     context: &Context<'_>,
 ) -> RuleError {
-    let message = format!("failed to evaluate {place}: {error}");
-    let failed = RuleError::new(error.code(), message);
-    let Some(cause) = error.into_cause() else { return failed };
-    RuleError { hint: hint(&cause, context), original: cause.original(), ..failed }
+    let failed = RuleError::new(error.code(), format!("{place}: {error}"));
+    if let Some(panic) = error.panic() {
+        return failed.in_words_of_kyverno(format!("failed to evaluate {place}: {panic}"));
+    }
+    let Some((operand, cause)) = error.operand().zip(error.into_cause()) else { return failed };
+    let words = cause.original().unwrap_or_else(|| cause.to_string());
+    let original =
+        format!("failed to evaluate {place}: failed to substitute variables in {operand}: {words}");
+    let message = if cause.pointer().is_root() { failed.message } else { cause.to_string() };
+    RuleError { message, hint: hint(&cause, context), original: Some(original), ..failed }
         .at(cause.pointer(), cause.expression())
 }
 

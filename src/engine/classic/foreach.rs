@@ -66,8 +66,8 @@ impl Loops<'_, '_> {
             let outer = path.as_ref().map_or(Pointer::ROOT, |path| path.index(number));
             let place = Place { outer, nesting: place.nesting };
             let after = self.run_loop(entry, &elements, &current, &place).map_err(|error| {
-                let message = format!("failed to mutate elements: {}", error.message);
-                RuleError { message, ..error }.below(&below(number))
+                let words = format!("failed to mutate elements: {}", error.words_of_kyverno());
+                error.in_words_of_kyverno(words).below(&below(number))
             })?;
             if after != current {
                 current = after;
@@ -91,9 +91,10 @@ impl Loops<'_, '_> {
         }
         let failed = RuleError::new(
             if error.is_not_found() { Code::ForeachList } else { error.code() },
-            format!("failed to evaluate list {list}: {error}"),
+            format!("the list `{list}` cannot be evaluated: {error}"),
         );
-        let failed = RuleError { original: error.original(), ..failed };
+        let words = error.original().unwrap_or_else(|| error.to_string());
+        let failed = failed.in_words_of_kyverno(format!("failed to evaluate list {list}: {words}"));
         Err(failed.at(&Pointer::ROOT.key("list"), Some(list)))
     }
 

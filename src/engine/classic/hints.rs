@@ -14,15 +14,13 @@ pub(super) fn unresolved(error: &SubstitutionError, context: &Context<'_>) -> Ru
     failed_substitution(error, "variable substitution failed", context)
 }
 
-/// The error of a rule with a variable without value, or the like.
+/// The error of a rule with a variable without value, or the like. Kyverno says before it what failed.
 pub(super) fn failed_substitution(error: &SubstitutionError, what: &str, context: &Context<'_>) -> RuleError {
-    let hint = hint(error, context);
-    let failed = RuleError {
-        hint,
-        original: error.original(),
-        ..RuleError::new(error.code(), format!("{what}: {error}"))
-    };
-    failed.at(error.pointer(), error.expression())
+    let words = error.original().unwrap_or_else(|| error.to_string());
+    let failed = RuleError::new(error.code(), error.to_string())
+        .in_words_of_kyverno(format!("{what}: {words}"))
+        .at(error.pointer(), error.expression());
+    RuleError { hint: hint(error, context), ..failed }
 }
 
 /// What would give a variable a value.

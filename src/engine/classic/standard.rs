@@ -327,9 +327,11 @@ fn deleted(checked: Option<Outcome>, tracker: &DivergenceTracker) -> Outcome {
         Some(skipped @ Outcome::Skipped(_)) => skipped,
         _ if tracker.documented(Divergence::StandardRuleOnDelete) => Outcome::Skipped(SkipReason::Deleted),
         Some(error) => error,
-        None => Outcome::Error(RuleError::new(
-            Code::NoResult,
-            "failed to unmarshal patched resource: Object 'Kind' is missing in 'null'",
-        )),
+        None => Outcome::Error(
+            RuleError::new(Code::NoResult, "the request deletes the object: there is nothing to patch")
+                .in_words_of_kyverno(
+                    "failed to unmarshal patched resource: Object 'Kind' is missing in 'null'",
+                ),
+        ),
     }
 }

@@ -48,19 +48,26 @@ pub struct OperationFailed {
 
 impl std::error::Error for OperationFailed {}
 
+impl OperationFailed {
+    /// Its text in the words of the API server and Kyverno, if they are others.
+    pub fn original(&self) -> Option<String> {
+        Some(self.text(&self.error.original()?))
+    }
+
+    fn text(&self, error: &str) -> String {
+        let index = self.index.map_or_else(String::new, |index| format!("operation [{index}]: "));
+        let hint = match self.path.as_deref() {
+            None => String::new(),
+            Some("") => "; `path` is missing or empty, expected one such as `/metadata/labels/a`".to_owned(),
+            Some(path) => format!("; the path `{path}` does not begin with `/`"),
+        };
+        format!("{index}{error}{hint}")
+    }
+}
+
 impl fmt::Display for OperationFailed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(index) = self.index {
-            write!(f, "operation [{index}]: ")?;
-        }
-        write!(f, "{}", self.error)?;
-        match self.path.as_deref() {
-            None => Ok(()),
-            Some("") => {
-                f.write_str("; `path` is missing or empty, expected one such as `/metadata/labels/a`")
-            }
-            Some(path) => write!(f, "; the path `{path}` does not begin with `/`"),
-        }
+        f.write_str(&self.text(&self.error.to_string()))
     }
 }
 
@@ -267,7 +274,8 @@ mod tests {
             ComputedOperation { op: op.into(), path: path.into(), from: from.into(), value }
         };
         let operations: Vec<_> = text.split(" ; ").map(operation).collect();
-        apply_computed(&Value::from_json(OBJECT).unwrap(), &operations).map_err(|error| error.to_string())
+        apply_computed(&Value::from_json(OBJECT).unwrap(), &operations)
+            .map_err(|error| error.original().unwrap_or_else(|| error.to_string()))
     }
 
     /// Checked with `gopkg.in/evanphx/json-patch.v4`.

@@ -176,7 +176,8 @@ mod tests {
     use super::*;
 
     fn refusal(text: &str) -> String {
-        JsonPatch::parse(text).unwrap_err().to_string()
+        let error = JsonPatch::parse(text).unwrap_err();
+        error.original().unwrap_or_else(|| error.to_string())
     }
 
     #[test]

@@ -72,13 +72,13 @@ impl LegacyPatches {
                 Ok(()) => {}
                 Err(limit @ PatchError::Limit(_)) => return Err(limit),
                 // The document is dropped if any operation fails.
-                Err(failure) => failures.push(failure.to_string()),
+                Err(failure) => failures.push(failure),
             }
         }
         if failures.is_empty() {
             Ok(legacy.editor.document)
         } else {
-            Err(PatchError::LegacyOperations { failures: failures.join("; ") })
+            Err(PatchError::LegacyOperations { failures })
         }
     }
 }

@@ -173,10 +173,11 @@ fn depth_and_work_are_bounded() {
 
 /// What patches make of an object.
 fn patched(patches: &str, object: &str, behavior: LegacyBehavior) -> String {
+    let words = |error: &PatchError| error.original().unwrap_or_else(|| error.to_string());
     match LegacyPatches::from_value(&json(patches), behavior).map(|patches| patches.apply(&json(object))) {
         Ok(Ok(after)) => after.to_json(),
-        Ok(Err(error)) => format!("error: {error}"),
-        Err(error) => format!("refused: {error}"),
+        Ok(Err(error)) => format!("error: {}", words(&error)),
+        Err(error) => format!("refused: {}", words(&error)),
     }
 }
 

@@ -103,12 +103,12 @@ pub struct Evaluated {
     pub met: bool,
 }
 
-/// Why conditions could not be evaluated, in Kyverno's words.
+/// Why conditions could not be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConditionError<E> {
     /// The key could not be resolved.
-    #[error("failed to substitute variables in condition key: {cause}")]
+    #[error("{cause}")]
     Key {
         /// The path of the key from the root of the block.
         pointer: Pointer,
@@ -116,7 +116,7 @@ pub enum ConditionError<E> {
         cause: E,
     },
     /// The value could not be resolved.
-    #[error("failed to substitute variables in condition value: {cause}")]
+    #[error("{cause}")]
     Value {
         /// The path of the value from the root of the block.
         pointer: Pointer,
@@ -124,7 +124,7 @@ pub enum ConditionError<E> {
         cause: E,
     },
     /// Kyverno's evaluation panics.
-    #[error("panic: `{operator}` only supports a key of strings")]
+    #[error("`{operator}` takes a string or strings as key, and Kyverno crashes on others")]
     Panic {
         /// The path of the key from the root of the block.
         pointer: Pointer,
@@ -143,6 +143,25 @@ impl<E: Coded> Coded for ConditionError<E> {
 }
 
 impl<E> ConditionError<E> {
+    /// The error in Kyverno's words, but for an operand that could not be resolved.
+    pub fn panic(&self) -> Option<String> {
+        match self {
+            Self::Key { .. } | Self::Value { .. } => None,
+            Self::Panic { operator, .. } => {
+                Some(format!("panic: `{operator}` only supports a key of strings"))
+            }
+        }
+    }
+
+    /// The operand that could not be resolved, in Kyverno's words.
+    pub const fn operand(&self) -> Option<&'static str> {
+        match self {
+            Self::Key { .. } => Some("condition key"),
+            Self::Value { .. } => Some("condition value"),
+            Self::Panic { .. } => None,
+        }
+    }
+
     /// The resolver's error, if there is one.
     pub fn into_cause(self) -> Option<E> {
         match self {

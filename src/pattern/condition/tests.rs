@@ -18,7 +18,7 @@ fn evaluate(json: &str) -> Result<Verdict, String> {
     parse(json)
         .unwrap()
         .evaluate(&mut resolve, &DivergenceTracker::default())
-        .map_err(|error| error.to_string())
+        .map_err(|error| error.operand().map_or(error.to_string(), |operand| format!("{operand}: {error}")))
 }
 
 fn condition(holds: bool, message: &str) -> String {
@@ -100,7 +100,7 @@ fn operands_are_resolved_lazily_and_the_key_first() {
     let condition =
         |key: &str, value: &str| format!(r#"{{"key":"{key}","operator":"Equals","value":"{value}"}}"#);
     let (met, unmet, bad) = (condition("a", "a"), condition("a", "b"), condition("fail", "fail"));
-    let key_error = |at: &str| format!("failed to substitute variables in condition key: no value at {at}");
+    let key_error = |at: &str| format!("condition key: no value at {at}");
     for (json, expected) in [
         (format!(r#"{{"any":[{met},{bad}]}}"#), None),
         (format!(r#"{{"all":[{unmet},{bad}]}}"#), None),
@@ -108,10 +108,7 @@ fn operands_are_resolved_lazily_and_the_key_first() {
         (format!(r#"{{"any":[{unmet},{bad}]}}"#), Some(key_error("any[1].key"))),
         (format!(r#"{{"any":[{unmet}],"all":[{bad}]}}"#), Some(key_error("all[0].key"))),
         (format!("[{met},{bad}]"), Some(key_error("[1].key"))),
-        (
-            format!("[{}]", condition("a", "fail")),
-            Some("failed to substitute variables in condition value: no value at [0].value".into()),
-        ),
+        (format!("[{}]", condition("a", "fail")), Some("condition value: no value at [0].value".into())),
     ] {
         assert_eq!(evaluate(&json).err(), expected, "{json}");
     }

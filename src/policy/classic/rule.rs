@@ -6,7 +6,7 @@ use crate::diagnostics::Code;
 use crate::pattern::Conditions;
 use crate::semantics::{DivergenceSet, DivergenceTracker, LegacyMode};
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
-use crate::variables::{Template, broken_references};
+use crate::variables::{SubstitutionError, Template, broken_references};
 
 use super::filter::namespace_of;
 use super::findings::Findings;
@@ -82,7 +82,14 @@ impl Rule {
         let is_legacy = ["overlay", "patches"].iter().any(|field| rule.path(&["mutate", field]).is_some());
         if !is_legacy {
             for (below, error) in broken_references(rule) {
-                findings.error(Code::UnknownVariable, at.join(&below), error.to_string());
+                // The place says where it is.
+                let message = match &error {
+                    SubstitutionError::Reference { reference, cause, .. } => {
+                        format!("`{reference}`: {cause}")
+                    }
+                    other => other.to_string(),
+                };
+                findings.error(Code::UnknownVariable, at.join(&below), message);
             }
         }
         let mutation = Reader { rule, at, tracker, legacy: source.legacy, findings: &mut *findings }.read();

@@ -161,20 +161,16 @@ impl Check<'_> {
 
     fn expression(&mut self, expression: &str) {
         let shown = shortened(expression);
-        let path = self.at.to_json_pointer();
         let background = self.settings.background && !self.settings.targets;
         if expression.starts_with("element") && !self.in_foreach {
-            self.error(
-                Code::UnknownVariable,
-                format!("variable '{shown}' present outside of foreach at path {path}"),
-            );
+            self.error(Code::UnknownVariable, format!("variable `{shown}` is used outside of a `foreach`"));
         } else if background && USER_NAMES.is_match(expression) {
             self.error(Code::BackgroundMode, format!(
-                "only select variables are allowed in background mode, set spec.background=false: variable \
-                 {{{{ {shown} }}}} is not allowed"
+                "variable `{shown}` is about the user of the request, whom background mode does not have; \
+                 set `spec.background: false`"
             ));
         } else if let Err(error) = Query::new(expression).expression() {
-            self.error(Code::InvalidExpression, format!("failed to resolve {shown} at path {path}: {error}"));
+            self.error(Code::InvalidExpression, format!("`{shown}`: {error}"));
         } else if self.is_before_targets() {
             if !self.allows_before_targets(expression) {
                 self.error(Code::UnknownVariable, format!(
@@ -338,7 +334,7 @@ mod tests {
             "preconditions":{"all":[{"key":"{{ element }}"}]}}"#;
         assert_eq!(
             errors(&Value::from_json(foreach).unwrap(), true),
-            ["variable 'element' present outside of foreach at path /preconditions/all/0/key"]
+            ["variable `element` is used outside of a `foreach`"]
         );
         let targets = r#"{"mutate":{"targets":[{"name":"{{ request.object.x }}"}],
             "patchStrategicMerge":{"a":"{{ target.metadata.name }}{{ request.userInfo.username }}"}}}"#;

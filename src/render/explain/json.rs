@@ -68,6 +68,9 @@ impl Explanation<'_> {
             if let Some(hint) = &error.hint {
                 row.insert("hint", self.redactor.text(hint).into());
             }
+            if let Some(original) = &error.original {
+                row.insert("original", self.redactor.text(original).into());
+            }
         }
         if let Some(anchor) = &rule.anchor {
             row.insert("anchor", anchor_json(anchor));

@@ -136,10 +136,13 @@ impl Explanation<'_> {
         for exception in &rule.exceptions {
             screen.fact("exception", exception);
         }
-        if let Some(Outcome::Error(error)) = rule.report.map(|report| &report.outcome)
-            && let Some(hint) = &error.hint
-        {
-            screen.fact("hint", &self.redactor.text(hint));
+        if let Some(Outcome::Error(error)) = rule.report.map(|report| &report.outcome) {
+            if let Some(hint) = &error.hint {
+                screen.fact("hint", &self.redactor.text(hint));
+            }
+            if let Some(original) = error.original.as_ref().filter(|_| matches!(screen.cut, Cut::Nothing)) {
+                screen.fact("kyverno", &self.redactor.text(original));
+            }
         }
         if let Some(anchor) = &rule.anchor {
             screen.anchor(anchor);

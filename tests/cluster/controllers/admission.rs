@@ -396,7 +396,8 @@ fn repeats(ours: &str, denial: &str) -> bool {
     if originals.any(|original| denial.contains(original.split(" at `").next().unwrap_or(original))) {
         return true;
     }
-    let errors = ours.lines().filter(|line| line.starts_with("error["));
+    let is_message = |line: &&str| line.starts_with("error[") || line.starts_with("  Kyverno: ");
+    let errors = ours.lines().filter(is_message);
     let mut tails = errors.flat_map(|line| line.match_indices(": ").map(move |(at, _)| &line[at + 2..]));
     // Only our message has the position in the patch.
     tails.any(|tail| {

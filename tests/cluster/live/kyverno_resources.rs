@@ -121,7 +121,7 @@ fn global_context_entries_are_read_from_the_cluster() {
     let maps = reference(&policies, "maps.names", "");
     let unknown = run(&maps, &[]);
     assert_eq!(unknown.code, Some(3), "{unknown:?}");
-    assert!(unknown.stderr.contains("failed to fetch entry key=maps"), "{unknown:?}");
+    assert!(unknown.stderr.contains("GlobalContextEntry maps"), "{unknown:?}");
 
     server.kubectl_ok(&["apply", "-f", "-"], ENTRIES_KIND);
     server.kubectl_ok(&["wait", "--for=condition=Established", "crd/globalcontextentries.kyverno.io"], "");
@@ -132,20 +132,20 @@ fn global_context_entries_are_read_from_the_cluster() {
     for (name, path, found, difference) in [
         ("maps.names", "", Ok("[\"a\",\"b\",\"c\",\"d\",\"e\"]"), None),
         ("maps", "length([?kind == 'ConfigMap' && apiVersion == 'v1' && data.k])", Ok("5"), None),
-        ("maps.broken", "", Err("failed to apply projection broken of maps"), None),
+        ("maps.broken", "", Err("projection broken of GlobalContextEntry maps"), None),
         ("maps.nothing", "", Ok("null"), None),
-        ("maps.other", "", Err("failed to apply projection other of maps"), None),
+        ("maps.other", "", Err("projection other of GlobalContextEntry maps"), None),
         ("call", "metadata.name", Ok("a"), None),
         ("call.k", "", Ok("a"), None),
         ("call.nothing", "", Ok("null"), Some(("KYV-D56", words))),
-        ("spoilt.k", "", Ok("a"), Some(("KYV-D55", "failed to apply projection broken of spoilt"))),
-        ("spoilt", "data.k", Ok("a"), Some(("KYV-D55", "failed to apply projection broken of spoilt"))),
-        ("spoilt.broken", "", Err("failed to apply projection broken of spoilt"), None),
+        ("spoilt.k", "", Ok("a"), Some(("KYV-D55", "projection broken of GlobalContextEntry spoilt"))),
+        ("spoilt", "data.k", Ok("a"), Some(("KYV-D55", "projection broken of GlobalContextEntry spoilt"))),
+        ("spoilt.broken", "", Err("projection broken of GlobalContextEntry spoilt"), None),
         ("nodes", "length(@)", Ok("0"), None),
         ("unserved", "", Err("the server doesn't have a resource type \"widgets.v1.example.com\""), None),
         ("service", "", Err("calls of services are never sent"), None),
         ("inside", "", Err("calls through the API server to something else are never sent"), None),
-        ("absent", "", Err("failed to fetch entry key=absent"), None),
+        ("absent", "", Err("GlobalContextEntry absent"), None),
     ] {
         let policy = reference(&policies, name, path);
         for semantics in ["documented", "kyverno"] {
@@ -281,8 +281,8 @@ fn objects_hidden_by_kyverno_configuration_are_reported() {
 
     let run = kyv(admin, &diff);
     assert_eq!((run.code, changed_objects(&run.stdout).len()), (Some(1), 5), "{run:?}");
-    let words = "note[KYV804]: 1 object that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
-                 the cluster would leave them as they are, as --semantics kyverno shows: \
+    let words = "note[KYV804]: 1 object that rules act on is hidden from policies by the configuration of the cluster's Kyverno, \
+                 the cluster would leave it as it is, as --semantics kyverno shows: \
                  the resource filter [ConfigMap,web,a]\n";
     assert!(run.stderr.contains(words), "{run:?}");
     assert!(run.stderr.contains("note[KYV-D57]: "), "{run:?}");
@@ -436,8 +436,8 @@ fn requests_excluded_from_webhooks_are_reported() {
         );
         let told = hidden.map(|part| {
             format!(
-                "note[KYV804]: 1 object that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
-                 the cluster would leave them as they are, as --semantics kyverno shows: {part}\n"
+                "note[KYV804]: 1 object that rules act on is hidden from policies by the configuration of the cluster's Kyverno, \
+                 the cluster would leave it as it is, as --semantics kyverno shows: {part}\n"
             )
         });
         match told {

@@ -74,7 +74,7 @@ fn manifests_are_evaluated_against_the_cluster() {
         run.stderr.contains("error[KYV513]: the result is incomplete: not looked up: /api/v1/nodes\n"),
         "{run:?}"
     );
-    let words = "failed to fetch data for APICall: failed to GET resource with raw url: /api/v1/nodes: nodes is forbidden: \
+    let words = "GET /api/v1/nodes: nodes is forbidden: \
                  User \"nobody-special\" cannot list resource \"nodes\" in API group \"\" at the cluster scope";
     let is_grouped =
         run.stderr.contains("  on 2 objects, first: ConfigMap/") && run.stderr.matches(words).count() == 1;

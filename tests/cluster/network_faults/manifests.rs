@@ -39,7 +39,7 @@ fn equal_lookups_are_sent_once_and_denials_are_rule_errors() {
     let nodes = folder.write("nodes.yaml", &policy("nodes", "[ConfigMap]", &context("/api/v1/nodes")));
     let run = folder.run(&["diff", "-p", &nodes, "configmaps"]);
     assert_eq!((run.code, run.changed()), (Some(4), vec![]), "{run:?}");
-    let words = "failed to fetch data for APICall: failed to GET resource with raw url: /api/v1/nodes: nodes is forbidden: User \"x\" cannot list resource \"nodes\"";
+    let words = "GET /api/v1/nodes: nodes is forbidden: User \"x\" cannot list resource \"nodes\"";
     let is_grouped = run.stderr.starts_with("error[KYV309]: ")
         && run.stderr.contains("\n  on 3 objects, first: ConfigMap/web/a (cluster)\n")
         && run.stderr.matches(words).count() == 1;

@@ -77,7 +77,8 @@ fn result_under(semantics: Semantics, by: By, spec: &str, object: &str, at: &str
     match &report.policies[0].rules[0].outcome {
         Outcome::Error(error) => {
             assert_eq!(report.after.get("metadata"), report.before.get("metadata"), "{spec}");
-            error.message.split_once(": ").map(|(_, message)| message.to_owned()).unwrap_or_default()
+            let words = error.words_of_kyverno();
+            words.split_once(": ").map(|(_, message)| message.to_owned()).unwrap_or_default()
         }
         Outcome::Skipped(reason) => reason.to_string(),
         _ => {

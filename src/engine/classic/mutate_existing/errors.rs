@@ -9,14 +9,14 @@ use crate::value::{GroupVersionKind, Value};
 
 /// Adds to an error of a rule the message of the update request.
 pub(super) fn with_rule_error(error: RuleError, rule: &Rule) -> RuleError {
-    let message =
-        format!("failed to mutate existing resource, rule {}, response error: {}", rule.name, error.message);
+    let words = error.words_of_kyverno();
+    let message = format!("failed to mutate existing resource, rule {}, response error: {words}", rule.name);
     failing(error, &message)
 }
 
 /// Adds to an error that the update request has the same message.
 pub(super) fn with_failed_request(error: RuleError) -> RuleError {
-    let message = error.message.clone();
+    let message = error.words_of_kyverno().to_owned();
     failing(error, &message)
 }
 

@@ -201,7 +201,10 @@ impl Trigger<'_> {
                         context.set_object(&current);
                         run.fail(
                             rule,
-                            with_failed_request(RuleError::new(Code::NoResult, "empty resource to patch")),
+                            with_failed_request(
+                                RuleError::new(Code::NoResult, "there is no object to patch")
+                                    .in_words_of_kyverno("empty resource to patch"),
+                            ),
                         );
                         if self.policy.applies_one() {
                             break;

@@ -84,10 +84,8 @@ fn apply(
         return Ok(Outcome::NoChange);
     }
     if after.get("kind").and_then(Value::as_str).is_none_or(str::is_empty) {
-        return Err(RuleError::new(
-            Code::NoResult,
-            "failed to unmarshal patched resource: Object 'Kind' is missing",
-        ));
+        return Err(RuleError::new(Code::NoResult, "the patched object has no `kind`")
+            .in_words_of_kyverno("failed to unmarshal patched resource: Object 'Kind' is missing"));
     }
     Ok(Outcome::Patched { before: object.clone(), after })
 }
@@ -116,8 +114,14 @@ pub(super) fn not_met(failed: FailedCondition) -> SkipReason {
 }
 
 pub(super) fn failed_patch(error: &PatchError) -> RuleError {
-    let failed = RuleError::new(error.code(), format!("failed to patch resource: {error}"));
-    RuleError { original: error.original(), ..failed }
+    let words = error.original().unwrap_or_else(|| error.to_string());
+    RuleError::new(error.code(), error.to_string())
+        .in_words_of_kyverno(format!("failed to patch resource: {words}"))
+}
+
+/// The error of a patch that is null once its variables have values.
+fn empty_patch() -> RuleError {
+    RuleError::new(Code::NoResult, "the patch is empty").in_words_of_kyverno("empty mutate rule")
 }
 
 /// Applies an overlay with variables.
@@ -170,7 +174,7 @@ fn apply_substitute_overlay(
     let replaced = template.substitute(context, settings);
     let Substituted { value, inline } = replaced.map_err(|error| unresolved(&error, context))?;
     if value.is_null() {
-        return Err(RuleError::new(Code::NoResult, "empty mutate rule"));
+        return Err(empty_patch());
     }
     let mut value = value;
     labels_as_texts(&mut value, tracker);
@@ -206,8 +210,9 @@ impl InlineResolver for InlineLeaves<'_, '_> {
                 Some(Segment::Index(index)) => index.to_string(),
                 None => String::new(),
             };
-            let message = format!("`{{{{@}}}}` has no value at `{at}`: Unknown key \"{key}\" in path");
-            return Some(Err(InlineError { code: Code::KeyNotFound, message }));
+            let message = format!("no value for `{{{{@}}}}`: there is no key `{key}`");
+            let original = Some(format!("`{{{{@}}}}` has no value at `{at}`: Unknown key \"{key}\" in path"));
+            return Some(Err(InlineError { code: Code::KeyNotFound, message, original }));
         };
         let mut context = self.context.borrow_mut();
         let settings = Substitution { tracker: self.tracker, ..context.substitution(Inline::Deferred) };
@@ -215,7 +220,8 @@ impl InlineResolver for InlineLeaves<'_, '_> {
         let resolved = leaf.resolve(base, scope, settings);
         Some(resolved.map_err(|error| InlineError {
             code: error.code(),
-            message: format!("variable substitution failed: {error}"),
+            message: error.to_string(),
+            original: error.original().map(|words| format!("variable substitution failed: {words}")),
         }))
     }
 }
@@ -241,15 +247,14 @@ fn substitute_patch(
     let parsed = match &value {
         Value::String(text) => filled().unwrap_or_else(|| JsonPatch::parse_as(text, context.tracker())),
         Value::Array(_) if template.source().as_array().is_some() => JsonPatch::from_value(&value),
-        Value::Null => return Err(RuleError::new(Code::NoResult, "empty mutate rule")),
+        Value::Null => return Err(empty_patch()),
         other => {
             let found = other.type_name();
-            return Err(RuleError::new(
-                Code::PatchSyntax,
-                format!(
-                    "variable substitution failed: expected a string at path /mutate/patchesJson6902, found {found}"
-                ),
-            ));
+            let message = format!("expected a string in mutate.patchesJson6902, found {found}");
+            let words = format!(
+                "variable substitution failed: expected a string at path /mutate/patchesJson6902, found {found}"
+            );
+            return Err(RuleError::new(Code::PatchSyntax, message).in_words_of_kyverno(words));
         }
     };
     parsed.map(|patch| (patch, is_secret)).map_err(|error| failed_patch(&error))

@@ -10,7 +10,9 @@ fn applied(base: &str, patch: &str, semantics: Semantics) -> (Result<String, Str
     let result = JsonPatch::parse(patch).and_then(|patch| patch.apply(&base, &tracker));
     let reached = tracker.reached().iter().map(|divergence| divergence.to_string());
     (
-        result.map(|value| value.to_json()).map_err(|error| error.to_string()),
+        result
+            .map(|value| value.to_json())
+            .map_err(|error| error.original().unwrap_or_else(|| error.to_string())),
         reached.collect::<Vec<_>>().join(" "),
     )
 }

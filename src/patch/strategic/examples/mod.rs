@@ -298,6 +298,7 @@ impl InlineResolver for InPlace {
         Some(base.map(text).ok_or_else(|| InlineError {
             code: Code::KeyNotFound,
             message: format!("nothing there for {at}"),
+            original: None,
         }))
     }
 }

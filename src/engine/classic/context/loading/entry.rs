@@ -1,5 +1,7 @@
 //! Loading one context entry: its variables are replaced, then its value is computed.
 
+use std::fmt::Display;
+
 use crate::diagnostics::{Code, Coded};
 use crate::engine::classic::context::Context;
 use crate::jmespath::EvalError;
@@ -39,35 +41,44 @@ impl Loading<'_, '_> {
     fn check_limits(&self, value: Value) -> Result<Value, LoadError> {
         let name = &self.entry.name;
         let checked = self.context.runtime().allow(value);
-        checked.map_err(|error| LoadError::Failed {
-            code: error.code(),
-            message: format!("failed to load context entry {name}: {error}"),
+        checked.map_err(|error| {
+            self.failed(error.code(), &error, format!("failed to load context entry {name}: {error}"))
         })
+    }
+
+    /// An error of the entry with its text in Kyverno's words.
+    pub(super) fn failed(&self, code: Code, error: &dyn Display, original: String) -> LoadError {
+        let message = format!("context entry `{}`: {error}", self.entry.name);
+        LoadError::Failed { code, message, original: Some(original) }
     }
 
     pub(super) fn substitute(&mut self, template: &Template) -> Result<Value, LoadError> {
         let settings = self.context.substitution(Inline::Path);
         match template.substitute(self.context, settings) {
             Ok(substituted) => Ok(substituted.value),
-            Err(error) => Err(self.not_substituted(error.code(), template, &error.to_string())),
+            Err(error) => {
+                let words = error.original().unwrap_or_else(|| error.to_string());
+                Err(self.not_substituted(error.code(), template, (&error.to_string(), &words)))
+            }
         }
     }
 
-    fn not_substituted(&self, code: Code, template: &Template, error: &str) -> LoadError {
+    fn not_substituted(&self, code: Code, template: &Template, (error, words): (&str, &str)) -> LoadError {
         let source = template.source().as_str().map(|text| format!(" {text}")).unwrap_or_default();
         let name = &self.entry.name;
-        let message = format!("failed to substitute variables in context entry {name}{source}: {error}");
-        LoadError::Failed { code, message }
+        let words = format!("failed to substitute variables in context entry {name}{source}: {words}");
+        self.failed(code, &error, words)
     }
 
     pub(super) fn substitute_text(&mut self, template: &Template) -> Result<Text, LoadError> {
         match self.substitute(template)? {
             Value::String(text) => Ok(text),
-            other => Err(self.not_substituted(
-                Code::ContextFailed,
-                template,
-                &format!("expected string, got {}", other.type_name()),
-            )),
+            other => {
+                let found = other.type_name();
+                let error = format!("expected a string, found {found}");
+                let words = format!("expected string, got {found}");
+                Err(self.not_substituted(Code::ContextFailed, template, (&error, &words)))
+            }
         }
     }
 
@@ -77,7 +88,9 @@ impl Loading<'_, '_> {
             Value::String(text) => Ok(Query::new(&text)),
             _ => {
                 let source = template.source().as_str().unwrap_or_default();
-                Err(format!("jmespath value must be a string {} {source}", self.entry.name).into())
+                let words = format!("jmespath value must be a string {} {source}", self.entry.name);
+                let error = format!("the jmesPath `{source}` must become a string");
+                Err(self.failed(Code::ContextFailed, &error, words))
             }
         }
     }
@@ -115,15 +128,16 @@ impl Loading<'_, '_> {
                     return Err(limit);
                 }
                 let path = query.as_ref().map(|query| query.text().clone()).unwrap_or_default();
-                let message = format!("failed to apply jmespath {path} to variable {name}: {error}");
-                return Err(LoadError::Failed { code: error.code(), message });
+                let words = error.words_of_kyverno();
+                let words = format!("failed to apply jmespath {path} to variable {name}: {words}");
+                let plain = format!("no value for `{path}`: {error}");
+                return Err(self.failed(error.code(), &plain, words));
             }
             Err(_) => default,
         };
         if found.is_null() {
-            return Err(
-                format!("failed to add context entry for variable {name} since it evaluated to nil").into()
-            );
+            let words = format!("failed to add context entry for variable {name} since it evaluated to nil");
+            return Err(self.failed(Code::ContextFailed, &"its value is null", words));
         }
         Ok(found)
     }
@@ -148,6 +162,15 @@ impl Coded for SearchError {
 }
 
 impl SearchError {
+    /// Its text in Kyverno's words.
+    pub(super) fn words_of_kyverno(&self) -> String {
+        let words = match self {
+            Self::Query(error) => error.original(),
+            Self::Evaluation(error) => error.original(),
+        };
+        words.unwrap_or_else(|| self.to_string())
+    }
+
     /// The exceeded limit, if that is the cause, in the innermost known entry; `entry` is the one that is loaded.
     fn limit(&self, entry: &Text) -> Option<LoadError> {
         match self {

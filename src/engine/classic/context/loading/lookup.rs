@@ -24,13 +24,12 @@ impl Loading<'_, '_> {
     fn or_assigned(
         &self,
         error: &LookupError,
-        message: impl FnOnce(&LookupError) -> String,
+        failed: impl FnOnce(&LookupError) -> LoadError,
     ) -> Result<Loaded, LoadError> {
         if *error == LookupError::NotGiven && self.context.variable(&self.entry.name).is_some() {
             return Ok(Loaded::Unchanged);
         }
-        let code = failed_lookup(error);
-        Err(LoadError::Failed { code, message: message(error) })
+        Err(failed(error))
     }
 
     /// The value of an expression on the result of a lookup.
@@ -43,8 +42,9 @@ impl Loading<'_, '_> {
     fn apply(&self, query: &Query, result: &Value) -> Result<Loaded, LoadError> {
         self.search(query, result).map(Loaded::Merging).map_err(|error| {
             let (path, name) = (query.text(), &self.entry.name);
-            let message = format!("failed to apply JMESPath {path} for context entry {name}: {error}");
-            LoadError::Failed { code: error.code(), message }
+            let words = error.words_of_kyverno();
+            let words = format!("failed to apply JMESPath {path} for context entry {name}: {words}");
+            self.failed(error.code(), &format!("no value for `{path}`: {error}"), words)
         })
     }
 
@@ -54,11 +54,14 @@ impl Loading<'_, '_> {
         path: Option<&Template>,
     ) -> Result<Loaded, LoadError> {
         let reference = self.substitute_text(reference)?;
-        let failed =
+        let words =
             |error: &dyn Display| format!("failed to fetch image descriptor: {reference}, error: {error}");
         match self.context.lookup(LookupSource::Image(&reference)) {
             Ok(given) => {
-                let image = image_data(&reference, &given).map_err(|error| failed(&error))?;
+                let image = image_data(&reference, &given);
+                let image = image.map_err(|error| {
+                    self.failed(Code::ContextFailed, &format!("image {reference}: {error}"), words(&error))
+                })?;
                 let secrets = self.context.taint();
                 if secrets.is_tainted_text(&reference) {
                     secrets.note_derived(&image, &[&given]);
@@ -68,10 +71,9 @@ impl Loading<'_, '_> {
             Err(error) => self.or_assigned(&error, |error| {
                 let entry = &self.entry.name;
                 let InputNames { images, entries, .. } = self.context.settings().input_names;
-                format!(
-                    "{}; pass the image with {images}, or a value of {entry} with {entries}",
-                    failed(error)
-                )
+                let hint = format!("; pass the image with {images}, or a value of {entry} with {entries}");
+                let plain = format!("{}{hint}", without_result(&format!("image {reference}"), error));
+                self.failed(failed_lookup(error), &plain, format!("{}{hint}", words(error)))
             }),
         }
     }
@@ -89,9 +91,12 @@ impl Loading<'_, '_> {
             Err(error) => self.or_assigned(&error, |error| {
                 let entry = &self.entry.name;
                 let InputNames { objects, entries, .. } = self.context.settings().input_names;
-                format!(
-                    "failed to fetch entry key={name} for context entry {entry}: {error}; pass the GlobalContextEntry and the objects that it needs with {objects}, or a value of {entry} with {entries}"
-                )
+                let hint = format!(
+                    "; pass the GlobalContextEntry and the objects that it needs with {objects}, or a value of {entry} with {entries}"
+                );
+                let plain = without_result(&format!("GlobalContextEntry {name}"), error);
+                let words = format!("failed to fetch entry key={name} for context entry {entry}: {error}");
+                self.failed(failed_lookup(error), &format!("{plain}{hint}"), format!("{words}{hint}"))
             }),
         }
     }
@@ -99,10 +104,12 @@ impl Loading<'_, '_> {
     /// The projection of this name of a global context entry, or without a name all its data.
     fn project(&self, entry: &str, projection: &str, data: Value) -> Result<Value, LoadError> {
         let failed = |ProjectionError { name, why }| {
-            LoadError::from(format!(
+            let plain = format!("projection {name} of GlobalContextEntry {entry}: {why}");
+            let words = format!(
                 "failed to apply projection {name} of {entry} for context entry {}: {why}",
                 self.entry.name
-            ))
+            );
+            self.failed(Code::ContextFailed, &plain, words)
         };
         let spec = match self.context.lookup(LookupSource::GlobalEntry(entry)) {
             Ok(spec) => spec,
@@ -130,18 +137,20 @@ impl Loading<'_, '_> {
                     "failed to retrieve config map for context entry {}: failed to get configmap {namespace}/{name} : ",
                     self.entry.name
                 );
-                let message = if *error == LookupError::NotFound {
-                    format!("{failed}configmaps \"{name}\" not found")
+                let plain = without_result(&format!("ConfigMap {namespace}/{name}"), error);
+                let (plain, words) = if *error == LookupError::NotFound {
+                    (plain, format!("{failed}configmaps \"{name}\" not found"))
                 } else {
                     let InputNames { objects, entries, .. } = self.context.settings().input_names;
-                    format!("{failed}{error}; pass the object with {objects}, or the entry with {entries}")
+                    let hint = format!("; pass the object with {objects}, or the entry with {entries}");
+                    (format!("{plain}{hint}"), format!("{failed}{error}{hint}"))
                 };
                 let secrets = self.context.taint();
                 let is_missed = |text: &&Text| text.len() < MIN_FOUND_BYTES && secrets.is_tainted_text(text);
                 if [&namespace, &name].iter().any(is_missed) {
-                    secrets.note_message(&message);
+                    [&plain, &words].into_iter().for_each(|message| secrets.note_message(message));
                 }
-                message
+                self.failed(failed_lookup(error), &plain, words)
             }),
         }
     }
@@ -193,9 +202,13 @@ impl Loading<'_, '_> {
             return Ok(Loaded::Merging(answer));
         }
         let applied = self.apply(&Query::new(path), &answer);
-        applied.map_err(|error| LoadError::Failed {
-            code: error.code(),
-            message: format!("failed to store data for APICall: {error}"),
+        applied.map_err(|error| match error {
+            LoadError::Failed { code, message, original } => {
+                let words = original.unwrap_or_else(|| message.clone());
+                let original = Some(format!("failed to store data for APICall: {words}"));
+                LoadError::Failed { code, message, original }
+            }
+            limit @ LoadError::Limit { .. } => limit,
         })
     }
 
@@ -211,19 +224,34 @@ impl Loading<'_, '_> {
         let InputNames { objects, entries, .. } = self.context.settings().input_names;
         let resource =
             if path.is_empty() { "the service".into() } else { format!("resource with raw url: {path}") };
-        let (error, hint) = match (source, error) {
+        let method = if method.is_empty() { "GET" } else { method };
+        let call = format!("{method} {}", if path.is_empty() { "of the service" } else { path });
+        let (plain, error, hint) = match (source, error) {
             (LookupSource::Call { .. }, LookupError::NotGiven) => {
                 let calls = if path.is_empty() { "calls of services" } else { "POST calls" };
-                (format!("{calls} are never sent"), String::new())
+                let error = format!("{calls} are never sent");
+                (format!("{call}: {error}"), error, String::new())
             }
-            (LookupSource::Call { .. }, error) => (error.to_string(), String::new()),
-            (_, error) => (error.to_string(), format!("the objects with {objects}, or ")),
+            (LookupSource::Call { .. }, error) => {
+                (without_result(&call, error), error.to_string(), String::new())
+            }
+            (_, error) => {
+                let hint = format!("the objects with {objects}, or ");
+                (without_result(&call, error), error.to_string(), hint)
+            }
         };
-        let method = if method.is_empty() { "GET" } else { method };
-        let message = format!(
-            "failed to fetch data for APICall: failed to {method} {resource}: {error}; pass {hint}a value of {entry} with {entries}"
-        );
-        LoadError::Failed { code, message }
+        let hint = format!("; pass {hint}a value of {entry} with {entries}");
+        let words = format!("failed to fetch data for APICall: failed to {method} {resource}: {error}{hint}");
+        self.failed(code, &format!("{plain}{hint}"), words)
+    }
+}
+
+/// A lookup without a result, and why.
+fn without_result(what: &str, error: &LookupError) -> String {
+    match error {
+        LookupError::NotGiven => format!("no data for {what}"),
+        LookupError::NotFound => format!("{what} not found"),
+        LookupError::Unanswerable(why) => format!("{what}: {why}"),
     }
 }
 

@@ -108,7 +108,7 @@ impl Context<'_> {
         if self.loading >= maximum {
             let name = &entry.name;
             return Err(QueryError::Load(LoadError::from(format!(
-                "failed to load context entry {name}: too many entries ask for one another (limit context-depth={maximum})"
+                "context entry `{name}`: too many entries load one another (limit context-depth={maximum})"
             ))));
         }
         let visible = self.visible.replace(VisibleEntries { end: index, depth });
