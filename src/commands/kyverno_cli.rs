@@ -35,6 +35,7 @@ const APPLY: &[(&[&str], Flag)] = &[
     (&["-u", "--userinfo"], Flag::Value("--userinfo")),
     (&["-e", "--exception", "--exceptions"], Flag::Value("--exceptions")),
     (&["--crd-paths"], Flag::Value("--crds")),
+    (&["--context-file", "--parameter-resource"], Flag::Value("--context-from")),
     (&["--target-resource", "--target-resources"], Flag::Value("--targets")),
     (&["-n", "--namespace"], Flag::Value("-n")),
     (&["--context"], Flag::Value("--context")),
@@ -53,13 +54,11 @@ const APPLY: &[(&[&str], Flag)] = &[
         &[
             "-b",
             "--git-branch",
-            "--context-file",
             "--envoy-payload",
             "--generated-exception-ttl",
             "--http-payload",
             "--json",
             "--output-format",
-            "--parameter-resource",
             "--password",
             "--username",
             "--warn-exit-code",
@@ -87,6 +86,7 @@ pub(super) fn answer(arguments: &[String]) -> Option<(String, Exit)> {
     let text = match command.as_str() {
         "apply" => apply(rest),
         "mutate" | "diff" | "explain" => flags(command, rest)?,
+        "jp" => jp(rest)?,
         _ => return None,
     };
     Some((text, Exit::Input))
@@ -153,7 +153,7 @@ fn flags(command: &str, arguments: &[String]) -> Option<String> {
             "-r" | "--resource" | "--resources" => "-f",
             "-s" if is_short_set => "--set",
             "-u" => "--userinfo",
-            "-e" => "--exceptions",
+            "-e" | "--exception" => "--exceptions",
             "--values-file" => "--values",
             "--crd-paths" => "--crds",
             "--target-resource" | "--target-resources" => "--targets",
@@ -172,6 +172,45 @@ fn flags(command: &str, arguments: &[String]) -> Option<String> {
         "error[{CODE}]: `{theirs}` of the Kyverno CLI is `{flag}` here:\n  kubectl kyv {}\n",
         shell_line(&ours)
     ))
+}
+
+/// `kyverno jp query -i FILE -q FILE… EXPRESSION…` and `kyverno jp parse -f FILE… EXPRESSION…`.
+fn jp(arguments: &[String]) -> Option<String> {
+    let (command, rest) = arguments.split_first()?;
+    let is_query = command == "query";
+    let is_theirs = |name: &str| match name {
+        "-i" | "--input" | "-c" | "--query" => is_query,
+        "-f" | "--file" => command == "parse",
+        _ => false,
+    };
+    let theirs = rest.iter().map(|word| name_and_value(word).0).find(|name| is_theirs(name))?;
+    let (mut ours, mut expressions) = (Vec::new(), Vec::new());
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let (name, value) = name_and_value(word);
+        let mut value = || value.map(str::to_owned).or_else(|| words.next().cloned()).unwrap_or_default();
+        match name {
+            "-i" | "--input" if is_query => ours.extend(["-f".to_owned(), quoted(&value())]),
+            "-c" | "--compact" if is_query => ours.push("--compact".to_owned()),
+            "-u" | "--unquoted" if is_query => ours.push("-u".to_owned()),
+            "-q" | "--query" | "-f" | "--file" => {
+                expressions.push(format!("\"$(cat {})\"", quoted(&value())));
+            }
+            _ if word.starts_with('-') => return None,
+            _ => expressions.push(quoted(word)),
+        }
+    }
+    if expressions.is_empty() {
+        return None;
+    }
+    let mut text = format!("error[{CODE}]: `{theirs}` is a flag of the Kyverno CLI; here it is:\n");
+    // A query has one expression here.
+    let lines = if is_query { expressions } else { vec![expressions.join(" ")] };
+    for expressions in lines {
+        let words = [&["jp".to_owned(), command.clone()], &*ours, &[expressions]].concat();
+        let _ = writeln!(text, "  kubectl kyv {}", words.join(" "));
+    }
+    Some(text)
 }
 
 /// Whether a value of `-s` is a variable's, and not the address of an API server.
@@ -225,12 +264,20 @@ mod tests {
             ("apply a.yaml -r=c.yaml -r d.yaml -t", "diff -p a.yaml -f c.yaml -f d.yaml -o summary"),
             ("apply a.yaml --cluster -n shop", "diff -p a.yaml -n shop"),
             ("apply a.yaml -c --detailed-results", "explain -p a.yaml -A"),
+            (
+                "apply a.yaml -r b.yaml --context-file c.yaml --parameter-resource=d.yaml",
+                "diff -p a.yaml -f b.yaml --context-from c.yaml --context-from d.yaml",
+            ),
             ("apply a.yaml -r c.yaml -o out.yaml", "mutate -p a.yaml -f c.yaml > out.yaml"),
             (
                 "apply p/ -i -s a.b=c -f v.yaml -e x.yaml",
                 "diff -p p/ -f - --set a.b=c --values v.yaml --exceptions x.yaml",
             ),
             ("diff -p a.yaml -r c.yaml -R", "diff -p a.yaml -f c.yaml -R"),
+            (
+                "explain -p a.yaml -f b.yaml --exception c.yaml",
+                "explain -p a.yaml -f b.yaml --exceptions c.yaml",
+            ),
             ("mutate -p a.yaml --resource=c*.yaml", "mutate -p a.yaml -f 'c*.yaml'"),
             (
                 "diff -p a.yaml -f b.yaml -s request.operation=UPDATE",
@@ -239,6 +286,19 @@ mod tests {
         ] {
             let text = answered(theirs).unwrap();
             assert!(text.ends_with(&format!("\n  kubectl kyv {ours}\n")), "{theirs}: {text}");
+        }
+        for (theirs, ours) in [
+            ("jp query -i a.json b.c", "jp query -f a.json b.c"),
+            ("jp query --input=a.json -c -u b|c", "jp query -f a.json --compact -u 'b|c'"),
+            (
+                "jp query -i a.json -q b.jp c",
+                "jp query -f a.json \"$(cat b.jp)\"\n  kubectl kyv jp query -f a.json c",
+            ),
+            ("jp parse -f b.jp c", "jp parse \"$(cat b.jp)\" c"),
+        ] {
+            let text = answered(theirs).unwrap();
+            let is_first = text.starts_with("error[KYV013]: `-");
+            assert!(is_first && text.ends_with(&format!("\n  kubectl kyv {ours}\n")), "{theirs}: {text}");
         }
         let text = answered("apply a.yaml --audit-warn --git-branch main -r c").unwrap();
         let end = "diff -p a.yaml -f c\nwithout an equivalent here: --audit-warn, --git-branch\n";
@@ -252,6 +312,10 @@ mod tests {
             "diff -A -p a.yaml -s https://server?a=b",
             "diff -p a.yaml -- -r",
             "test -r x",
+            "jp query -f a.json b.c",
+            "jp query -q b.c",
+            "jp query -i a.json -n b.c",
+            "jp function -i",
         ] {
             assert_eq!(answered(line), None, "{line}");
         }

@@ -184,6 +184,10 @@ impl Iterator for Reading<'_> {
 
 /// The arguments in kubectl's grammar.
 fn object_arguments(options: &RunOptions, reporter: &mut Reporter) -> Option<ObjectArguments> {
+    // The session has reported a path among them.
+    if options.path_argument().is_some() {
+        return None;
+    }
     let filled = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let arguments = ObjectArguments {
         namespace: filled(&options.namespace),

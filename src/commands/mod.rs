@@ -66,7 +66,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::diagnostics::Code;
@@ -228,8 +228,19 @@ fn answered(arguments: &[OsString]) -> Option<Exit> {
 }
 
 fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let matches = command(arguments.first()).try_get_matches_from(arguments)?;
+    let matches = command(arguments.first()).try_get_matches_from(arguments).map_err(with_tip)?;
     Cli::from_arg_matches(&matches)
+}
+
+/// An error with the command for what was probably meant: to check files and see the difference.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    let text = error.to_string();
+    if error.kind() == ErrorKind::ArgumentConflict && text.contains("'--check'") && text.contains("'--output")
+    {
+        let tip = "`kubectl kyv diff` prints what would change, and ends with exit code 1 if anything would";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 /// The command with the name of the program's file, or `kubectl kyv` if kubectl can find it.

@@ -157,7 +157,7 @@ impl RunOptions {
     pub(super) fn contradiction(&self) -> Option<OptionsError> {
         let cluster = &self.cluster;
         let subject = cluster.check_rights.as_ref();
-        let path = cluster.resources.iter().find(|argument| is_path(argument));
+        let path = self.path_argument();
         let contradictions = [
             (path.is_some(), OptionsError::Path(path.cloned().unwrap_or_default())),
             (!self.names_objects(), OptionsError::NoObjects),
@@ -175,6 +175,17 @@ impl RunOptions {
             ),
         ];
         contradictions.into_iter().find_map(|(is_met, error)| is_met.then_some(error))
+    }
+
+    /// The first live object whose name is certainly a path.
+    pub(super) fn path_argument(&self) -> Option<&String> {
+        self.cluster.resources.iter().find(|argument| is_path(argument))
+    }
+
+    /// The first type of live objects that may have been meant as a path: there is a directory of this name.
+    pub(super) fn directory_argument(&self) -> Option<&String> {
+        let arguments = self.cluster.resources.iter();
+        arguments.take(1).find(|argument| Path::new(argument).is_dir() && !is_path(argument))
     }
 
     /// The settings of the engine that are options of a run.
@@ -267,5 +278,5 @@ fn is_path(argument: &str) -> bool {
     let path = Path::new(argument);
     let has_ending =
         path.extension().is_some_and(|end| ["json", "yaml", "yml"].iter().any(|known| end == *known));
-    (has_ending || argument.ends_with('/')) && path.exists()
+    (has_ending || argument.ends_with('/') || argument.starts_with(['.', '/'])) && path.exists()
 }

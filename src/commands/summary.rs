@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use crate::diagnostics::Code;
+use crate::policy::Policy;
 use crate::render::{
     RuleError, counted, dry_run_line, dry_runs_line, impact_line, listed, missing_targets, refused_inputs,
     shown_message, summary_table,
@@ -435,16 +436,22 @@ impl RunSummary {
             reporter.note(Code::Exceptions, format_args!("exceptions applied: {}", reporter.listed(names)));
         }
         if !self.excluded.is_empty() {
-            let objects = counted(self.excluded.values().sum(), "object");
+            let number = self.excluded.values().sum();
+            let objects = counted(number, "object");
+            let (are, they, them) = if number == 1 {
+                ("is", "it stays as it is", "it as it is")
+            } else {
+                ("are", "they stay as they are", "them as they are")
+            };
             let filters = reporter.listed(self.excluded.keys().map(ToString::to_string));
             let instead = match context.engine.settings().semantics {
                 Semantics::Documented => {
-                    "the cluster would leave them as they are, as --semantics kyverno shows"
+                    format!("the cluster would leave {them}, as --semantics kyverno shows")
                 }
-                Semantics::Kyverno => "they stay as they are",
+                Semantics::Kyverno => they.to_owned(),
             };
             reporter.note(Code::Excluded, format_args!(
-                "{objects} that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
+                "{objects} that rules act on {are} hidden from policies by the configuration of the cluster's Kyverno, \
                  {instead}: {filters}"
             ));
         }
@@ -459,7 +466,8 @@ impl RunSummary {
     /// Looks for the Kyverno of the cluster, and notes what it does for the divergences of the run.
     pub(super) fn find_installed(&mut self, session: &Session) {
         self.tally.kyverno = self.installed(session);
-        self.tally.policies = session.engine.policies().policies().len();
+        let is_evaluated = |policy: &&Policy| policy.rules().iter().any(|rule| rule.not_evaluated.is_none());
+        self.tally.policies = session.engine.policies().policies().iter().filter(is_evaluated).count();
     }
 
     fn installed(&self, session: &Session) -> Option<RunningKyverno> {

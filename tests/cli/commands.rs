@@ -97,11 +97,17 @@ fn globs_and_repeated_arguments_keep_their_order() {
     let twice = folder.run(&["mutate", "-p", "p", "-p", "p/one.yaml", "-f", "a.yaml"]);
     twice.is(0, "a: 1\n", &["note[KYV233]: 1 rule selected no object: label/add\n"]);
     assert!(!twice.stderr.contains("also defined"), "{}", twice.stderr);
-    folder.run(&["diff", "-p", "p/one.yaml", "p/"]).is(
-        2,
-        "",
-        &["p/ is not a kind of objects but a path: read manifests with -f p/, policies with -p p/"],
-    );
+    for path in ["p/", "./p", "."] {
+        let run = folder.run(&["diff", "-p", "p/one.yaml", path]);
+        let expected = format!(
+            "error[KYV004]: {path} is not a kind of objects but a path: read manifests with -f {path}, policies with -p \
+             {path}\n"
+        );
+        assert_eq!((run.code, run.stderr), (Some(2), expected));
+    }
+    // It could be a kind of the cluster as well.
+    let run = folder.run(&["diff", "-p", "p/one.yaml", "p"]);
+    run.is(2, "", &["error[KYV501]: ", "note[KYV004]: p is also a directory: read manifests with -f p\n"]);
     folder.run(&["mutate", "-p", "q*", "-f", "a.yaml"]).is(2, "", &["q*: no file matches this glob"]);
 }
 
@@ -211,6 +217,28 @@ fn the_rest_is_evaluated_without_refused_policies_and_unreadable_files() {
 }
 
 #[test]
+fn policies_without_mutate_rules_are_not_counted_as_evaluated() {
+    let validate = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: checked}
+spec:
+  rules:
+    - name: r
+      match: {any: [{resources: {kinds: [ConfigMap]}}]}
+      validate: {message: no, pattern: {data: {a: b}}}
+";
+    let folder = Folder::new(&[
+        ("p/good.yaml", LABEL),
+        ("p/refused.yaml", &LABEL.replace("mutate:", "mutat:").replace("name: label", "name: other")),
+        ("p/validate.yaml", validate),
+        ("map.yaml", MAP),
+    ]);
+    let run = folder.run(&["diff", "-p", "p", "-f", "map.yaml"]);
+    let expected = ["note[KYV224]: 1 validate rule ignored\n", "1 policy refused; 1 policy evaluated\n"];
+    assert!(expected.iter().all(|line| run.stderr.contains(line)), "{}", run.stderr);
+}
+
+#[test]
 fn a_failing_rule_is_reported_and_other_objects_are_printed() {
     let folder = Folder::new(&[
         ("p/label.yaml", LABEL),
@@ -297,6 +325,13 @@ fn in_place_rewrites_files() {
     assert_eq!(fs::metadata(folder.path().join("in/b.yaml")).unwrap().modified().unwrap(), before);
     run().is(0, "", &["3 objects, 0 changed\n"]);
     check().is(0, "", &["3 objects, 0 would change\n"]);
+}
+
+#[test]
+fn a_check_with_a_format_is_answered_with_diff() {
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("map.yaml", MAP)]);
+    let run = folder.run(&["mutate", "-p", "policy.yaml", "-f", "map.yaml", "--check", "-o", "diff"]);
+    run.is(2, "", &["error[KYV004]: ", "'--check'", "tip: `kubectl kyv diff` prints what would change"]);
 }
 
 #[test]

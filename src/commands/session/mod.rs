@@ -78,7 +78,14 @@ pub(super) struct Session {
 pub(super) fn on_threads(options: &RunOptions, run: impl FnOnce(&mut Reporter) + Send) -> Exit {
     let mut reporter = Reporter::new(options.verbosity());
     match ThreadPoolBuilder::new().num_threads(options.workers).stack_size(STACK_BYTES).build() {
-        Ok(pool) => pool.install(|| run(&mut reporter)),
+        Ok(pool) => pool.install(|| {
+            run(&mut reporter);
+            let is_unread = matches!(reporter.exit(), Exit::Cluster | Exit::Input);
+            if let Some(name) = options.directory_argument().filter(|_| is_unread && options.is_live()) {
+                let text = format!("{name} is also a directory: read manifests with -f {name}");
+                reporter.note(Code::ArgumentConflict, text);
+            }
+        }),
         Err(error) => {
             reporter.error(Exit::Input, Code::System, format_args!("threads cannot be started: {error}"));
         }
