@@ -174,7 +174,6 @@ codes! {
     Malformed = 505 "a response of the API server cannot be read",
     UnknownResource = 506 "a resource type that the API server does not have or cannot list",
     KindsUnknown = 507 "the kinds of an API are not known",
-    NoDryRun = 508 "dry runs need a live cluster",
     NotRecorded = 509 "the recording has no response to a request",
     RecordingFailed = 510 "the recording cannot be written",
     NoRecording = 511 "a directory that cannot be a recording",

@@ -6,16 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use kyv::diagnostics::Code;
-
-/// Codes without a case, because a test cannot bring the machine into that state.
-const WITHOUT_CASE: [Code; 3] = [
-    // The operating system has no more threads or temporary files.
-    Code::System,
-    // The kinds of the stub cluster all support dry runs.
-    Code::NoDryRun,
-    // The disk is full while a recording is written.
-    Code::RecordingFailed,
-];
+use test_support::files::files_below;
 
 #[test]
 fn every_code_has_a_page_with_an_example() {
@@ -53,70 +44,91 @@ fn every_code_is_in_the_expectation_of_a_case() {
     for area in ["cli", "cluster", "corpus", "pipelines", "suites"] {
         collect(&folder("tests").join(area), &mut expectations);
     }
-    let missing: Vec<Code> = Code::ALL
-        .into_iter()
-        .filter(|code| !WITHOUT_CASE.contains(code))
-        .filter(|code| !expectations.contains(&format!("[{code}]")))
-        .collect();
+    let missing: Vec<Code> =
+        Code::ALL.into_iter().filter(|code| !expectations.contains(&format!("[{code}]"))).collect();
     assert!(missing.is_empty(), "no case expects {missing:?}");
 }
 
-/// Codes whose example is not printed by a command on the files of the tree, with the reason.
-const WITHOUT_RUN: &[(&str, &[Code])] = &[
-    ("the machine has to be brought into that state", &[Code::OutputFailed, Code::Interrupted, Code::System]),
-    (
-        "only a cluster has it; `tests/cluster` expects it",
-        &[
-            Code::ReplacedPolicy,
-            Code::TargetRefused,
-            Code::NotReplayable,
-            Code::NoSchema,
-            Code::Kubeconfig,
-            Code::Credentials,
-            Code::Refused,
-            Code::Unreachable,
-            Code::Malformed,
-            Code::UnknownResource,
-            Code::KindsUnknown,
-            Code::NoDryRun,
-            Code::NotRecorded,
-            Code::RecordingFailed,
-            Code::NoRecording,
-            Code::NoObjectOfName,
-            Code::MoreErrors,
-            Code::DryRunRefused,
-            Code::NoResources,
-            Code::NotInCluster,
-            Code::OtherVersion,
-            Code::Inconsistent,
-            Code::RightsNotChecked,
-            Code::ClusterNote,
-            Code::Excluded,
-            Code::RunningKyverno,
-            Code::LeftOut,
-        ],
-    ),
-    (
-        "the command writes files or reads earlier results; `tests/suites` expects it",
-        &[Code::NotUpdated, Code::RuleWithoutRow],
-    ),
-    (
-        "Argo CD sets the environment of the run; `tests/pipelines` expects it",
-        &[
-            Code::NoManifests,
-            Code::NoProgram,
-            Code::ProgramFailed,
-            Code::ArgocdParameter,
-            Code::NotInApplication,
-            Code::PolicySets,
-            Code::ProgramNote,
-        ],
-    ),
+/// Codes whose example is not printed by a command on the files of the tree: a test brings the machine into that state.
+const WITHOUT_RUN: [Code; 3] = [
+    // The error names a temporary file of a random name.
+    Code::System,
+    // A signal ends the run.
+    Code::Interrupted,
+    // The directory of a recording is gone while the cluster is read.
+    Code::RecordingFailed,
 ];
 
-/// The comment of a page that says how its example is printed: `<!-- example: FOLDER: ARGUMENTS -->`.
-fn example_command(page: &str) -> Option<(&str, &str)> {
-    page.lines().find_map(|line| line.strip_prefix("<!-- example: ")?.strip_suffix(" -->")?.split_once(": "))
+/// How the example of a page is printed: `<!-- example: [copy of ]FOLDER: [NAME=VALUE…] ARGUMENTS [< FILE] [> FILE] -->`.
+/// `TREE` in an argument is the root of the tree.
+struct ExampleRun<'p> {
+    folder: &'p str,
+    /// Whether the command writes files.
+    in_copy: bool,
+    variables: Vec<(&'p str, &'p str)>,
+    arguments: Vec<&'p str>,
+    stdin: Option<&'p str>,
+    stdout: Option<&'p str>,
+}
+
+impl<'p> ExampleRun<'p> {
+    fn of(page: &'p str) -> Option<Self> {
+        let line = page.lines().find_map(|line| line.strip_prefix("<!-- example: ")?.strip_suffix(" -->"))?;
+        let (folder, line) = line.split_once(": ")?;
+        let (line, stdout) = line.split_once(" > ").map_or((line, None), |(line, file)| (line, Some(file)));
+        let (line, stdin) = line.split_once(" < ").map_or((line, None), |(line, file)| (line, Some(file)));
+        let mut words = line.split_whitespace().peekable();
+        let mut variables = Vec::new();
+        let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+        while let Some(variable) =
+            words.peek().and_then(|word| word.split_once('=')).filter(|(name, _)| is_name(name))
+        {
+            variables.push(variable);
+            words.next();
+        }
+        let copied = folder.strip_prefix("copy of ");
+        Some(Self {
+            folder: copied.unwrap_or(folder),
+            in_copy: copied.is_some(),
+            variables,
+            arguments: words.collect(),
+            stdin,
+            stdout,
+        })
+    }
+
+    /// What the command prints on stderr.
+    fn stderr(&self) -> String {
+        let copy = tempfile::tempdir().unwrap();
+        let mut place = folder(self.folder);
+        if self.in_copy {
+            copy_files(&place, copy.path());
+            copy.path().clone_into(&mut place);
+        }
+        let stdin =
+            self.stdin.map_or_else(Stdio::null, |file| fs::File::open(place.join(file)).unwrap().into());
+        let stdout = self.stdout.map_or_else(Stdio::null, |file| fs::File::create(file).unwrap().into());
+        let run = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
+            .args(self.arguments.iter().map(|word| word.replace("TREE", env!("CARGO_MANIFEST_DIR"))))
+            .current_dir(place)
+            .env_clear()
+            .envs(self.variables.iter().copied())
+            .stdin(stdin)
+            .stdout(stdout)
+            .stderr(Stdio::piped())
+            .spawn()
+            .and_then(std::process::Child::wait_with_output)
+            .unwrap();
+        String::from_utf8(run.stderr).unwrap()
+    }
+}
+
+fn copy_files(from: &Path, to: &Path) {
+    for path in files_below(from, &["yaml"]) {
+        let copy = to.join(path.strip_prefix(from).unwrap());
+        fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        fs::copy(&path, copy).unwrap();
+    }
 }
 
 /// The first diagnostic with a code, and the lines that belong to it.
@@ -141,8 +153,8 @@ fn examples_are_what_the_program_prints() {
     for code in Code::ALL {
         let path = folder("docs/diagnostics").join(format!("{code}.md"));
         let page = fs::read_to_string(&path).unwrap();
-        let is_without = WITHOUT_RUN.iter().any(|(_, codes)| codes.contains(&code));
-        let Some((place, arguments)) = example_command(&page) else {
+        let is_without = WITHOUT_RUN.contains(&code);
+        let Some(example) = ExampleRun::of(&page) else {
             if !is_without {
                 faults.push(format!("{code}: no line says how its example is printed"));
             }
@@ -151,18 +163,7 @@ fn examples_are_what_the_program_prints() {
         if is_without {
             faults.push(format!("{code}: the example is run"));
         }
-        let (arguments, input) = arguments.split_once(" < ").unwrap_or((arguments, ""));
-        let place = folder(place);
-        let stdin =
-            if input.is_empty() { Stdio::null() } else { fs::File::open(place.join(input)).unwrap().into() };
-        let run = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
-            .args(arguments.split_whitespace())
-            .current_dir(place)
-            .env_clear()
-            .stdin(stdin)
-            .output()
-            .unwrap();
-        let stderr = String::from_utf8(run.stderr).unwrap();
+        let stderr = example.stderr();
         let Some(printed) = diagnostic(&stderr, code) else {
             faults.push(format!("{code}: the program does not print it:\n{stderr}"));
             continue;

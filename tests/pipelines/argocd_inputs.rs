@@ -115,6 +115,16 @@ fn kustomize_gets_options_of_the_admin_and_images_of_the_application() {
 }
 
 #[test]
+fn a_missing_temporary_folder_is_an_error() {
+    let workspace = Workspace::new(&[("kustomization.yaml", "")]);
+    workspace.program("kustomize", "");
+    let images = parameters(r#"[{"name":"kustomize-images","array":["a:1"]}]"#);
+    let variables = [images[0], ("TMPDIR", "/nowhere")];
+    let reason = "error[KYV012]: a copy of the application cannot be made: No such file or directory";
+    workspace.generate(&[], &variables).fails(2, reason);
+}
+
+#[test]
 fn the_real_plugin_server_takes_policies_of_the_repository() {
     if test_support::skip_without_real_programs("policies of the repository in the real plugin server") {
         return;

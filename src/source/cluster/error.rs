@@ -63,9 +63,6 @@ pub enum ClusterError {
     /// The kinds of an API are not known.
     #[error("the kinds of {0} are not known: {1}")]
     UnknownKinds(String, String),
-    /// There is no server for a dry run.
-    #[error("{0} do not support dry runs here")]
-    NoDryRun(String),
     /// The recording has no response.
     #[error("the recording has no response: {0}")]
     NotRecorded(String),
@@ -92,7 +89,6 @@ impl Coded for ClusterError {
             Self::Malformed { .. } => Code::Malformed,
             Self::UnknownType(_) | Self::NotListed(_) => Code::UnknownResource,
             Self::UnknownKinds(..) => Code::KindsUnknown,
-            Self::NoDryRun(_) => Code::NoDryRun,
             Self::NotRecorded(_) => Code::NotRecorded,
             Self::NotWritten(_) => Code::RecordingFailed,
             Self::Interrupted => Code::Interrupted,

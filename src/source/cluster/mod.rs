@@ -107,8 +107,8 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
     /// # Errors
     ///
     /// The request failed, or the object is refused.
-    fn dry_run(&self, request: &DryRunRequest<'_>) -> ClusterResult {
-        Err(ClusterError::NoDryRun(request.resource.full_name()))
+    fn dry_run(&self, _request: &DryRunRequest<'_>) -> ClusterResult {
+        Err(ClusterError::Config("this cluster has no dry runs".into()))
     }
 
     /// The cluster for lookups that were made of secrets, which must not be recorded. `None` where this cluster records

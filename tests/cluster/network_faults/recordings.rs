@@ -102,6 +102,25 @@ fn replay_prints_the_same_bytes_without_a_server() {
     assert_eq!((replayed.code, &replayed.stdout), (shown.code, &shown.stdout));
 }
 
+#[test]
+fn a_recording_that_cannot_be_written_is_an_error() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tape = folder.path().join("tape");
+    let lost = tape.clone();
+    // The directory becomes a file after the first responses are written.
+    let server = StubServer::start(move |request| {
+        if request.path.ends_with("/configmaps") && lost.is_dir() {
+            fs::remove_dir_all(&lost).expect("the recording goes");
+            fs::write(&lost, "").expect("a file");
+        }
+        good(request)
+    });
+    let run = Folder::new(&server).diff(&["configmaps", "--record", tape.to_str().expect("UTF-8")]);
+    assert_eq!(run.code, Some(4), "{run:?}");
+    let expected = "error[KYV510]: the response cannot be recorded: Not a directory";
+    assert!(run.stderr.contains(expected), "{run:?}");
+}
+
 #[cfg(unix)]
 #[test]
 fn interrupted_recordings_are_incomplete() {
