@@ -209,7 +209,7 @@ pub enum PatchError {
     #[error("{}", joined(failures, ToString::to_string))]
     LegacyOperations {
         /// Their errors, in order.
-        failures: Vec<PatchError>,
+        failures: Vec<Self>,
     },
     /// A custom resource definition could not be read.
     #[error("custom resource definition: {message}")]
