@@ -17,6 +17,7 @@ mod origin;
 mod parser;
 mod runtime;
 mod semver;
+mod syntax;
 mod taint;
 #[cfg(test)]
 mod testing;
@@ -34,6 +35,7 @@ pub use functions::{Signature, functions};
 pub use image::{ImageError, ImageReference};
 pub use origin::Origin;
 pub use runtime::{Clock, FixedClock, Limits, Random, Runtime, SeededRandom};
+pub use syntax::{Syntax, Visits};
 pub use tree::Tree;
 
 /// The length to which error messages shorten texts.
@@ -86,6 +88,11 @@ impl Expression {
     /// Its syntax tree.
     pub fn tree(&self) -> Tree<'_> {
         Tree(&self.root)
+    }
+
+    /// Its syntax as data.
+    pub fn syntax(&self) -> Syntax {
+        Syntax::of(&self.root)
     }
 
     /// Evaluates the expression on a value; the result shares storage with it.

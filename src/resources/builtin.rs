@@ -37,19 +37,28 @@ pub fn is_local_group(group: &str) -> bool {
 
 const TABLES: [&[Group]; 3] = [KUBERNETES, REMOVED, KYVERNO];
 
-static BUILT_IN: LazyLock<Resources> = LazyLock::new(|| {
-    let groups = TABLES.into_iter().flatten();
+static BUILT_IN: LazyLock<Resources> = LazyLock::new(|| resources(&TABLES));
+
+static SERVED: LazyLock<Resources> = LazyLock::new(|| resources(&[KUBERNETES, KYVERNO]));
+
+fn resources(tables: &[&'static [Group]]) -> Resources {
+    let groups = tables.iter().copied().flatten();
     let all = groups.flat_map(|Group(name, rows)| {
         let group = Text::from(*name);
         rows.iter().map(move |row| row.resource(&group))
     });
     Resources::new(all.collect(), Vec::new())
-});
+}
 
 impl Resources {
     /// The built-in kinds in all versions, in the server's order.
     pub fn built_in() -> &'static Self {
         &BUILT_IN
+    }
+
+    /// Those that an API server of the newest known version serves.
+    pub fn served() -> &'static Self {
+        &SERVED
     }
 }
 

@@ -43,6 +43,22 @@ const MODULES: &[(&str, &[&str], bool)] = &[
         ],
         false,
     ),
+    (
+        "convert",
+        &[
+            "admission",
+            "jmespath",
+            "patch",
+            "pattern",
+            "policy",
+            "resources",
+            "semantics",
+            "value",
+            "variables",
+            "yaml",
+        ],
+        false,
+    ),
     ("report", &["diagnostics", "secrets", "semantics", "value"], false),
     (
         "engine",
@@ -128,6 +144,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
     (
         "commands",
         &[
+            "convert",
             "diagnostics",
             "admission",
             "cel",

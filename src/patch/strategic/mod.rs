@@ -24,7 +24,7 @@ pub use anchor::split_anchor;
 pub use context::MergeContext;
 pub use overlay::Overlay;
 pub use paths::{overlay_literals, overlay_paths};
-pub use schema::Schemas;
+pub use schema::{ListStrategy, Schemas};
 
 use crate::value::{Text, Value};
 

@@ -42,6 +42,17 @@ impl Schemas {
         Ok(())
     }
 
+    /// What a patch does to a list of objects of a kind. A step of the path without a name leads to the elements of a list.
+    pub fn list_strategy(&self, kind: &GroupVersionKind, path: &[Option<&str>]) -> ListStrategy<'_> {
+        let root = Position::built_in(kind)
+            .or_else(|| self.definitions.get(kind).map(|definition| Position::Custom(definition.schema())));
+        let position = path.iter().fold(root.unwrap_or(Position::Unknown), |position, step| match step {
+            Some(name) => position.member(name),
+            None => position.element(),
+        });
+        position.strategy()
+    }
+
     /// The position of an object's root. The kind is that of the object, or of the patch if the object has none.
     pub(in crate::patch) fn root(&self, base: &Value, patch: &Value) -> Position<'_> {
         let text = |name: &str| {
@@ -67,7 +78,7 @@ impl Schemas {
 
 /// What a patch does to a list, as `x-kubernetes-list-type` or `x-kubernetes-patch-strategy` say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::patch) enum ListStrategy<'s> {
+pub enum ListStrategy<'s> {
     /// The patch replaces the list.
     Replace,
     /// Scalars that the list lacks are added.

@@ -1,0 +1,294 @@
+//! Texts with variables.
+
+use crate::convert::cel_text::{Cel, concatenation};
+use crate::convert::problem::Problem;
+use crate::convert::ty::Ty;
+use crate::convert::val::{Form, Val};
+use crate::value::Value;
+use crate::variables;
+
+use super::{Scope, translate};
+
+/// The start of a name that stands for the value of an inner variable.
+pub(super) const MARK: &str = "__value_";
+
+/// The start of a member that stands for an index.
+pub(super) const INDEX_MARK: &str = "__index_";
+
+/// Around the number of a variable in a text.
+const OPEN: char = '\u{1}';
+const CLOSE: char = '\u{2}';
+
+/// A text with variables, translated.
+pub(in crate::convert) enum Mixed<'a> {
+    /// It is one variable, whose value keeps its type.
+    Whole(Val<'a>),
+    /// Texts and variables.
+    Parts(Vec<Part<'a>>),
+}
+
+pub(in crate::convert) enum Part<'a> {
+    Text(String),
+    Value(Val<'a>),
+}
+
+/// Whether a text or something below a value has variables or references.
+pub(in crate::convert) fn holds_variables(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("{{") || text.contains("$("),
+        Value::Array(items) => items.iter().any(holds_variables),
+        Value::Object(members) => {
+            members.iter().any(|(key, value)| key.contains("{{") || holds_variables(value))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+impl<'a> Mixed<'a> {
+    pub(in crate::convert) fn of(text: &str, scope: &Scope<'a>) -> Result<Self, Problem> {
+        if text.contains("$(") && !text.contains("\\$(") {
+            return Err(Problem::new(
+                format!("the reference `$(…)` in `{text}`"),
+                "references to other fields of the rule are not translated",
+                "write the value instead",
+            ));
+        }
+        let mut found: Vec<String> = Vec::new();
+        let mut marked = text.to_owned();
+        while let Some(next) = variables::replace_variables(&marked, |expression| {
+            found.push(expression.to_owned());
+            format!("{OPEN}{}{CLOSE}", found.len() - 1)
+        }) {
+            marked = next;
+        }
+        let mut values: Vec<Val<'a>> = Vec::new();
+        for expression in &found {
+            let expression = outer(expression, &values, scope)?;
+            values.push(translate(scope, &expression)?);
+        }
+        let mut parts = Vec::new();
+        let mut is_whole = false;
+        for (index, piece) in pieces(&marked).into_iter().enumerate() {
+            match piece {
+                Piece::Text(text) => {
+                    parts.push(Part::Text(text.replace("\\{{", "{{").replace("\\$(", "$(")));
+                }
+                Piece::Mark(number) => {
+                    is_whole = index == 0;
+                    if let Some(value) = values.get(number) {
+                        parts.push(Part::Value(value.clone()));
+                    }
+                }
+            }
+        }
+        match parts.pop() {
+            Some(Part::Value(value)) if parts.is_empty() && is_whole => Ok(Self::Whole(value)),
+            last => {
+                parts.extend(last);
+                Ok(Self::Parts(parts))
+            }
+        }
+    }
+
+    /// The value with its type.
+    pub(in crate::convert) fn value(self) -> Result<Val<'a>, Problem> {
+        match self {
+            Self::Whole(value) => Ok(value),
+            Self::Parts(parts) => {
+                let mut fails = false;
+                let mut texts = Vec::new();
+                let mut is_word = true;
+                let mut literal = Some(String::new());
+                for part in parts {
+                    match part {
+                        Part::Text(text) => {
+                            is_word &= !text.contains(['*', '?', '\n']);
+                            if let Some(literal) = &mut literal {
+                                literal.push_str(&text);
+                            }
+                            texts.push(Cel::text(text));
+                        }
+                        Part::Value(value) => {
+                            fails |= value.fails();
+                            is_word &= !matches!(value.ty, Ty::Text(false) | Ty::Any);
+                            literal = None;
+                            texts.push(as_text(&value)?);
+                        }
+                    }
+                }
+                if let Some(text) = literal {
+                    return Ok(Val::literal(Value::from(text)));
+                }
+                Ok(Val::failing(concatenation(texts), Ty::Text(is_word), fails))
+            }
+        }
+    }
+}
+
+/// An expression whose inner variables have values: names stand for them.
+fn outer(expression: &str, values: &[Val<'_>], scope: &Scope<'_>) -> Result<String, Problem> {
+    if !expression.contains(OPEN) {
+        return Ok(expression.to_owned());
+    }
+    // The lifetimes of the values are those of the scope.
+    let refuse = || {
+        Problem::new(
+            format!("a variable inside of `{{{{ {} }}}}`", expression.replace([OPEN, CLOSE], "…")),
+            "its value becomes a part of the expression",
+            "write it as an argument or an operand, without braces",
+        )
+    };
+    let mut out = String::new();
+    let mut rest = expression;
+    while let Some(start) = rest.find(OPEN) {
+        let end = rest.find(CLOSE).ok_or_else(refuse)?;
+        let number: usize = rest.get(start + 1..end).and_then(|text| text.parse().ok()).ok_or_else(refuse)?;
+        let (before, after) =
+            (rest.get(..start).unwrap_or_default(), rest.get(end + 1..).unwrap_or_default());
+        let quotes = before.matches('\'').count();
+        let is_quoted = quotes % 2 == 1;
+        let value = values.get(number).ok_or_else(refuse)?;
+        match (is_quoted, before.ends_with('\''), after.starts_with('\'')) {
+            (true, true, true) => {
+                out.push_str(before.strip_suffix('\'').unwrap_or(before));
+                let kept = scope.keep_text(value)?;
+                out.push_str(&format!("{MARK}{kept}"));
+                rest = after.strip_prefix('\'').unwrap_or(after);
+            }
+            (false, ..) if before.ends_with('[') && after.starts_with(']') => {
+                out.push_str(before.strip_suffix('[').unwrap_or(before));
+                let kept = scope.keep_value(value);
+                out.push_str(&format!(".{INDEX_MARK}{kept}"));
+                rest = after.strip_prefix(']').unwrap_or(after);
+            }
+            _ => return Err(refuse()),
+        }
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+impl Scope<'_> {
+    fn keep_value(&self, value: &Val<'_>) -> usize {
+        self.keep(erased(value))
+    }
+
+    /// Keeps a value as the text that it would be inside of quotes.
+    fn keep_text(&self, value: &Val<'_>) -> Result<usize, Problem> {
+        let is_word = matches!(value.ty, Ty::Text(true));
+        Ok(self.keep(Val::failing(as_text(value)?, Ty::Text(is_word), value.fails())))
+    }
+}
+
+/// A value without its schema.
+fn erased<'b>(value: &Val<'_>) -> Val<'b> {
+    let ty = match value.ty {
+        Ty::Number => Ty::Number,
+        Ty::Bool => Ty::Bool,
+        Ty::Text(is_word) => Ty::Text(is_word),
+        _ => Ty::Any,
+    };
+    Val { form: Form::Sure { cel: value.strict(), fails: value.fails() }, ty }
+}
+
+/// The value of an expression without braces, which may hold variables in braces.
+pub(in crate::convert) fn template<'a>(scope: &Scope<'a>, text: &str) -> Result<Val<'a>, Problem> {
+    template_on(scope, text, None)
+}
+
+/// The same with a value as `@`.
+pub(in crate::convert) fn template_on<'a>(
+    scope: &Scope<'a>,
+    text: &str,
+    current: Option<Val<'a>>,
+) -> Result<Val<'a>, Problem> {
+    let mut found: Vec<String> = Vec::new();
+    let mut marked = text.trim().to_owned();
+    while let Some(next) = variables::replace_variables(&marked, |expression| {
+        found.push(expression.to_owned());
+        format!("{OPEN}{}{CLOSE}", found.len() - 1)
+    }) {
+        marked = next;
+    }
+    let mut values: Vec<Val<'a>> = Vec::new();
+    for expression in &found {
+        let expression = outer(expression, &values, scope)?;
+        values.push(translate(scope, &expression)?);
+    }
+    super::translate_on(scope, &outer(&marked, &values, scope)?, current)
+}
+
+enum Piece {
+    Text(String),
+    Mark(usize),
+}
+
+fn pieces(text: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(OPEN) {
+        let Some(end) = rest.find(CLOSE) else { break };
+        if start > 0 {
+            pieces.push(Piece::Text(rest.get(..start).unwrap_or_default().to_owned()));
+        }
+        if let Some(number) = rest.get(start + 1..end).and_then(|text| text.parse().ok()) {
+            pieces.push(Piece::Mark(number));
+        }
+        rest = rest.get(end + 1..).unwrap_or_default();
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Text(rest.to_owned()));
+    }
+    pieces
+}
+
+/// A value as it becomes a part of a text.
+pub(in crate::convert) fn as_text(value: &Val<'_>) -> Result<Cel, Problem> {
+    if let Form::Literal(literal) = &value.form {
+        return Ok(Cel::text(match literal {
+            Value::String(text) => text.to_string(),
+            other => other.to_go_json(),
+        }));
+    }
+    let cel = match &value.form {
+        Form::Nullable { .. } => {
+            return Ok(Cel::if_else(
+                value.present().unwrap_or_else(|| Cel::bool(true)),
+                text_of(value.value(), &value.ty)?,
+                Cel::text("null"),
+            ));
+        }
+        _ => value.strict(),
+    };
+    text_of(cel, &value.ty)
+}
+
+fn text_of(cel: Cel, ty: &Ty<'_>) -> Result<Cel, Problem> {
+    let is_string_already = matches!(
+        &cel,
+        Cel::Call {
+            name: "string" | "join" | "replace" | "trim" | "lowerAscii" | "upperAscii" | "substring",
+            ..
+        }
+    ) || matches!(&cel, Cel::Text(_));
+    Ok(match ty {
+        Ty::Text(_) if is_string_already => cel,
+        Ty::Text(_) => cel,
+        Ty::Quantity | Ty::Bool | Ty::Any => Cel::function("string", [cel]),
+        // The index of a loop and a length are integers.
+        Ty::Number
+            if matches!(&cel, Cel::Atom(_) | Cel::Call { name: "size" | "int", .. } | Cel::Chain { .. }) =>
+        {
+            Cel::function("string", [cel])
+        }
+        Ty::Number => Cel::function("string", [Cel::function("int", [cel])]),
+        Ty::Null => Cel::text("null"),
+        Ty::List(_) | Ty::Map(_) | Ty::Object(_) => {
+            return Err(Problem::new(
+                format!("`{cel}` inside of a text"),
+                "it is a list or a map, whose JSON text CEL cannot make of values of the object",
+                "join its elements with a function, or keep the rule",
+            ));
+        }
+    })
+}

@@ -1,0 +1,599 @@
+//! JSON patches of classic rules as steps of CEL.
+
+use std::sync::Arc;
+
+use crate::value::{Pointer, Value};
+use crate::variables::replace_variables;
+use crate::yaml::{Limits, Source, read};
+
+use super::cel_text::{Cel, Operator};
+use super::expression::{Mixed, Scope};
+use super::overlay::json;
+use super::patches::{Location, Patch};
+use super::path::Path;
+use super::place::Place;
+use super::problem::{Difference, Problem, Refusal};
+use super::ty::Ty;
+use super::val::{Form, Val};
+
+/// The steps of one operation.
+#[derive(Debug)]
+pub(super) struct Operation {
+    /// What creates missing parents.
+    pub(super) guards: Vec<Patch>,
+    pub(super) patches: Vec<Patch>,
+    /// The path as written in CEL, for what later operations read.
+    pub(super) location: Location,
+    /// What the operation reads to decide: places that earlier ones may have changed.
+    reads: Vec<Location>,
+    /// Whether its value comes from the object.
+    is_computed: bool,
+    /// A member of labels or annotations with a constant name, and its value.
+    pub(super) member: Option<(Vec<String>, Cel)>,
+    /// Whether elements after it have another index then.
+    pub(super) shifts: Option<Cel>,
+}
+
+const MARK: &str = "kyvVariable";
+
+/// Translates the operations of a patch.
+pub(super) fn operations<'a>(
+    text: &str,
+    root: &Place<'a>,
+    scope: &Scope<'a>,
+    at: &Pointer,
+) -> Result<Vec<Operation>, Refusal> {
+    let parsed = Parsed::read(text).map_err(|problem| problem.at(at))?;
+    let items = parsed.value.as_array().map(<[Value]>::to_vec).unwrap_or_default();
+    let translate = |(index, item): (usize, &Value)| {
+        let pointer = Pointer::ROOT.index(index);
+        Translation { parsed: &parsed, root, scope, at }.operation(item, &pointer)
+    };
+    items.iter().enumerate().map(translate).collect()
+}
+
+/// Groups operations of which none reads what an earlier one of the group changes.
+pub(super) fn grouped(operations: Vec<Operation>, at: &Pointer) -> Result<Vec<Vec<Operation>>, Refusal> {
+    let mut groups: Vec<Vec<Operation>> = Vec::new();
+    for operation in operations {
+        let conflicts = groups.last().is_some_and(|group| {
+            group.iter().any(|earlier| operation.reads.iter().any(|read| overlap(read, &earlier.location)))
+        });
+        if groups.is_empty() || conflicts {
+            if conflicts && operation.is_computed {
+                let problem = Problem::new(
+                    "an operation after one that it depends on",
+                    "its value is that of the object before the patch, and CEL would read it after the first operation",
+                    "write two rules",
+                );
+                return Err(problem.at(at));
+            }
+            groups.push(Vec::new());
+        }
+        if let Some(group) = groups.last_mut() {
+            group.push(operation);
+        }
+    }
+    Ok(groups)
+}
+
+/// Whether one place is the other, above or below it.
+fn overlap(one: &Location, other: &Location) -> bool {
+    let texts = [one, other].map(|location| location.cel().to_string().trim_end_matches('"').to_owned());
+    let starts = |short: &str, long: &str| {
+        long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '"', ' ']))
+    };
+    starts(&texts[0], &texts[1]) || starts(&texts[1], &texts[0])
+}
+
+/// A patch whose variables are replaced by words, so that it is YAML.
+struct Parsed {
+    value: Value,
+    /// The variables, by number.
+    variables: Vec<String>,
+    /// The strings that are not quoted and consist of one variable.
+    bare: Vec<Pointer>,
+}
+
+impl Parsed {
+    fn read(text: &str) -> Result<Self, Problem> {
+        let mut variables: Vec<String> = Vec::new();
+        let mut marked = text.to_owned();
+        while let Some(next) = replace_variables(&marked, |expression| {
+            variables.push(expression.to_owned());
+            format!("{MARK}{}End", variables.len() - 1)
+        }) {
+            marked = next;
+        }
+        let source = Arc::new(Source::new("patch", marked.as_str()));
+        let unreadable = || {
+            Problem::new(
+                "the patch",
+                "it is no YAML before its variables are replaced",
+                "quote its variables",
+            )
+        };
+        let documents = read(&source, &Limits::default()).map_err(|_| unreadable())?;
+        let document =
+            documents.into_iter().find(|document| document.value().is_some()).ok_or_else(unreadable)?;
+        let mut bare = Vec::new();
+        let value = document.value().cloned().unwrap_or_default();
+        find_bare(&value, &Pointer::ROOT, &mut |pointer| {
+            let written = document.span(pointer).and_then(|span| marked.get(span)).unwrap_or_default();
+            if !written.starts_with(['"', '\'', '|', '>']) {
+                bare.push(pointer.clone());
+            }
+        });
+        Ok(Self { value, variables, bare })
+    }
+
+    /// A value with its variables in braces again.
+    fn restored(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::from(self.restored_text(text)),
+            Value::Array(items) => Value::array(items.iter().map(|item| self.restored(item)).collect()),
+            Value::Object(members) => members
+                .iter()
+                .map(|(key, member)| {
+                    (crate::value::Text::from(self.restored_text(key)), self.restored(member))
+                })
+                .collect(),
+            other => other.clone(),
+        }
+    }
+
+    fn restored_text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        // A variable may hold others.
+        for _ in 0..=self.variables.len() {
+            let Some(start) = text.find(MARK) else { break };
+            let rest = text.get(start + MARK.len()..).unwrap_or_default();
+            let Some((number, _)) = rest.split_once("End") else { break };
+            let Some(variable) = number.parse::<usize>().ok().and_then(|number| self.variables.get(number))
+            else {
+                break;
+            };
+            text = text.replacen(&format!("{MARK}{number}End"), &format!("{{{{{variable}}}}}"), 1);
+        }
+        text
+    }
+}
+
+/// Finds strings with variables.
+fn find_bare(value: &Value, at: &Pointer, found: &mut impl FnMut(&Pointer)) {
+    match value {
+        Value::String(text) if text.contains(MARK) => found(at),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                find_bare(item, &at.index(index), found);
+            }
+        }
+        Value::Object(members) => {
+            for (key, member) in members.iter() {
+                find_bare(member, &at.key(key.clone()), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+struct Translation<'t, 'a> {
+    parsed: &'t Parsed,
+    root: &'t Place<'a>,
+    scope: &'t Scope<'a>,
+    at: &'t Pointer,
+}
+
+/// The place of an operation.
+struct Target<'a> {
+    path: Path<'a>,
+    parent: Path<'a>,
+    location: Location,
+    parent_location: Location,
+    last: Last,
+    guards: Vec<Patch>,
+    names: Vec<Option<String>>,
+    /// Whether every part of the path is sure to be there.
+    is_visited: bool,
+}
+
+#[derive(PartialEq)]
+enum Last {
+    Key,
+    Index(i64),
+    /// The index of a loop.
+    Visited(Cel),
+    End,
+}
+
+impl<'a> Translation<'_, 'a> {
+    fn refuse<T>(&self, construct: impl Into<String>, reason: &str, advice: &str) -> Result<T, Refusal> {
+        Err(Problem::new(construct, reason, advice).at(self.at))
+    }
+
+    fn operation(&self, item: &Value, pointer: &Pointer) -> Result<Operation, Refusal> {
+        let op = item.get("op").and_then(Value::as_str).unwrap_or_default();
+        let path = item.get("path").and_then(Value::as_str).unwrap_or_default();
+        let path = self.parsed.restored_text(path);
+        let target = self.target(&path, op == "add")?;
+        match op {
+            "add" => {
+                let value = self.value(item, pointer)?;
+                self.add(target, value)
+            }
+            "replace" if target.last == Last::End => {
+                self.refuse("the path of a `replace`", "`-` names no element", "correct it")
+            }
+            "replace" => {
+                let (value, is_computed) = self.value(item, pointer)?;
+                let step = Cel::patch("replace", target.location.cel(), Some(value));
+                let patch = if target.is_visited || target.path.is_sure() {
+                    Patch::step(step)
+                } else {
+                    // Reading the old value keeps the error where there is none.
+                    Patch::List(Cel::List(vec![target.path.strict()]).call("map", [Cel::atom("old"), step]))
+                };
+                let reads = vec![target.location.clone()];
+                Ok(Operation { reads, is_computed, ..Operation::new(target.location, vec![patch]) })
+            }
+            "remove" => self.remove(target),
+            "copy" | "move" => {
+                let from = item.get("from").and_then(Value::as_str).unwrap_or_default();
+                let source = self.target(&self.parsed.restored_text(from), false)?;
+                let name = if op == "copy" { "copied" } else { "moved" };
+                let step = Cel::patch("add", target.location.cel(), Some(Cel::atom(name)));
+                let mut patches = Vec::new();
+                patches.push(Patch::List(
+                    Cel::List(vec![source.path.strict()]).call("map", [Cel::atom(name), step]),
+                ));
+                if op == "move" {
+                    patches.insert(0, Patch::step(Cel::patch("remove", source.location.cel(), None)));
+                }
+                let reads = vec![source.location, target.location.clone()];
+                Ok(Operation { reads, ..Operation::new(target.location, patches) })
+            }
+            "test" => self.refuse(
+                "the operation `test`",
+                "a test that fails is an error of a classic rule, and drops a CEL patch without a word",
+                "write a precondition",
+            ),
+            other => self.refuse(format!("the operation `{other}`"), "it is not known", "correct it"),
+        }
+    }
+
+    /// The value of an operation, and whether it comes from the object.
+    fn value(&self, item: &Value, pointer: &Pointer) -> Result<(Cel, bool), Refusal> {
+        let value = item.get("value").cloned().unwrap_or_default();
+        let below = pointer.key("value");
+        let restored = self.parsed.restored(&value);
+        if holds_large(&restored) {
+            return self.refuse("a number beyond 2⁵³", "JSON patches of CEL make it a text", "keep the rule");
+        }
+        let is_computed = super::expression::holds_variables(&restored);
+        if !is_computed {
+            return Ok((super::val::literal(&restored), false));
+        }
+        for bare in self.parsed.bare.iter().filter(|bare| below.contains(bare)) {
+            self.check_bare(bare)?;
+        }
+        if self.parsed.bare.contains(&below) {
+            let text = restored.as_str().unwrap_or_default();
+            let value =
+                Mixed::of(text, self.scope).and_then(Mixed::value).map_err(|problem| problem.at(self.at))?;
+            return match value.present() {
+                None => Ok((value.strict(), true)),
+                Some(_) => self.refuse(format!("the value `{text}`"), "it may be null", "give it a default"),
+            };
+        }
+        Ok((text_values(&restored, self.scope, self.at)?, true))
+    }
+
+    /// A text that is not quoted has the type that YAML reads.
+    fn check_bare(&self, pointer: &Pointer) -> Result<(), Refusal> {
+        let text = self.parsed.value.pointed(pointer).and_then(Value::as_str).unwrap_or_default();
+        let text = self.parsed.restored_text(text);
+        let problem = |problem: Problem| problem.at(self.at);
+        let mixed = Mixed::of(&text, self.scope).map_err(problem)?;
+        let is_fine = match &mixed {
+            Mixed::Whole(value) => match &value.ty {
+                Ty::Number | Ty::Bool | Ty::List(_) => true,
+                Ty::Text(_) => is_image(value),
+                _ => false,
+            },
+            Mixed::Parts(_) => {
+                let first = text.chars().next().unwrap_or_default();
+                let value = mixed.value().map_err(problem)?;
+                matches!(value.ty, Ty::Text(true)) && (first.is_ascii_alphabetic() || first == '/')
+            }
+        };
+        if is_fine {
+            return Ok(());
+        }
+        self.scope
+            .accept(
+                Difference::YamlTypes,
+                &format!("the value `{text}` without quotes"),
+                "YAML reads its type after the variable is replaced: `true`, `5` and `null` are no texts then",
+            )
+            .map_err(problem)
+    }
+
+    /// Follows a path.
+    fn target(&self, path: &str, creates: bool) -> Result<Target<'a>, Refusal> {
+        let Some(rest) = path.strip_prefix('/') else {
+            return self.refuse(format!("the path `{path}`"), "it does not begin with `/`", "correct it");
+        };
+        let pieces: Vec<&str> = rest.split('/').collect();
+        if pieces.contains(&"") {
+            return self.refuse(format!("the path `{path}`"), "it has an empty key", "correct it");
+        }
+        let count = pieces.len();
+        let mut at = self.root.clone();
+        let mut parent = at.clone();
+        let mut guards: Vec<Patch> = Vec::new();
+        let mut names = Vec::new();
+        let mut last = Last::Key;
+        let mut is_visited = true;
+        for (index, piece) in pieces.into_iter().enumerate() {
+            let is_last = index + 1 == count;
+            parent = at.clone();
+            let step = self.step(&at, piece, is_last, creates)?;
+            if creates && index > 0 && !at.path.is_sure() && !matches!(at_kind(&last), Some(())) {
+                // The parent may be missing.
+                let empty = match step.1 {
+                    Last::Key => Cel::Map(Vec::new()),
+                    _ => Cel::List(Vec::new()),
+                };
+                let step = Cel::patch("add", at.location.cel(), Some(empty));
+                guards.push(Patch::Step {
+                    condition: at.path.has().negated(),
+                    step,
+                    guards: Some(at.location.clone()),
+                });
+            }
+            names.push(match step.1 {
+                Last::Key if !piece.contains("{{") => Some(unescaped(piece)),
+                _ => None,
+            });
+            is_visited = matches!(step.1, Last::Visited(_));
+            at = step.0;
+            last = step.1;
+        }
+        Ok(Target {
+            path: at.path,
+            parent: parent.path,
+            location: at.location,
+            parent_location: parent.location,
+            last,
+            guards,
+            names,
+            is_visited,
+        })
+    }
+
+    /// One step of a path.
+    fn step(
+        &self,
+        at: &Place<'a>,
+        piece: &str,
+        is_last: bool,
+        creates: bool,
+    ) -> Result<(Place<'a>, Last), Refusal> {
+        let problem = |problem: Problem| problem.at(self.at);
+        if piece.contains("{{") {
+            let value = Mixed::of(piece, self.scope).and_then(Mixed::value).map_err(problem)?;
+            let mut place = at.clone();
+            if matches!(value.ty, Ty::Number) {
+                let index = value.strict();
+                place.path = element_path(&at.path, &index, self.scope);
+                place.location = at.location.index(index.clone());
+                return Ok((place, Last::Visited(index)));
+            }
+            let key = super::expression::as_text(&value).map_err(problem)?;
+            place.path = at.path.at(key.clone(), at.path.ty.member("*"));
+            place.location = at.location.with(vec![Cel::text("/"), key]);
+            return Ok((place, Last::Key));
+        }
+        let is_list = at.path.ty.is_list();
+        let number = piece.parse::<i64>().ok();
+        if piece == "-" || (number == Some(-1) && is_last && creates) {
+            let mut place = at.clone();
+            place.location = at.location.key("-");
+            return Ok((place, Last::End));
+        }
+        if let Some(number) = number
+            && (is_list || matches!(at.path.ty, Ty::Any))
+        {
+            if !is_list {
+                return self.refuse(
+                    format!("the index `{piece}` in a path"),
+                    "the schema does not say whether it is an index or a key",
+                    "give the definition of the kind with `--crds`",
+                );
+            }
+            if number < 0 {
+                return self.refuse(
+                    format!("the index `{piece}` in a path"),
+                    "it counts from the end",
+                    "use `foreach`",
+                );
+            }
+            // Classic patches fill a list up to an index.
+            let is_first_container = number == 0 && at.path.is_sure();
+            if !is_last && creates && !is_first_container {
+                return self.refuse(
+                    format!("the index `{piece}` in a path"),
+                    "the classic patch fills the list with nulls up to it",
+                    "use `foreach`",
+                );
+            }
+            let index = Cel::int(number);
+            let mut place = at.clone();
+            place.path = at.path.at(index, at.path.ty.element());
+            place.location = at.location.key(piece);
+            return Ok((place, Last::Index(number)));
+        }
+        Ok((at.member(&unescaped(piece)), Last::Key))
+    }
+
+    fn add(&self, target: Target<'a>, (value, is_computed): (Cel, bool)) -> Result<Operation, Refusal> {
+        let step = |location: &Location, value: Cel| Cel::patch("add", location.cel(), Some(value));
+        let Target { parent, location, parent_location, last, mut guards, names, .. } = target;
+        match last {
+            Last::Key => {
+                let names: Option<Vec<String>> = names.into_iter().collect();
+                let member = names.map(|names| (names, value.clone()));
+                let patches = vec![Patch::step(step(&location, value))];
+                Ok(Operation { guards, is_computed, member, ..Operation::new(location, patches) })
+            }
+            Last::End | Last::Index(0) => {
+                if parent.is_sure() {
+                    let shifts = (last == Last::Index(0)).then(|| Cel::int(0));
+                    let patches = vec![Patch::step(step(&location, value))];
+                    return Ok(Operation {
+                        guards,
+                        is_computed,
+                        shifts,
+                        ..Operation::new(location, patches)
+                    });
+                }
+                // The list itself is not created empty first: `has(list) ? [add to it] : [add it]`.
+                guards.pop();
+                let both = Cel::if_else(
+                    parent.has(),
+                    Cel::List(vec![step(&location, value.clone())]),
+                    Cel::List(vec![step(&parent_location, Cel::List(vec![value]))]),
+                );
+                let reads = vec![parent_location.clone()];
+                Ok(Operation {
+                    guards,
+                    reads,
+                    is_computed,
+                    ..Operation::new(parent_location, vec![Patch::List(both)])
+                })
+            }
+            Last::Index(_) if parent.is_sure() => {
+                let patches = vec![Patch::step(step(&location, value))];
+                Ok(Operation { guards, is_computed, ..Operation::new(location, patches) })
+            }
+            Last::Index(_) => self.refuse(
+                "an index in a list that may be missing",
+                "the classic patch fills the list with nulls up to it",
+                "add to the end with `/-`",
+            ),
+            Last::Visited(_) => self.refuse(
+                "the addition of an element at the index of a loop",
+                "it moves the elements that the loop visits next",
+                "replace the element",
+            ),
+        }
+    }
+
+    fn remove(&self, target: Target<'a>) -> Result<Operation, Refusal> {
+        let step = Cel::patch("remove", target.location.cel(), None);
+        let reads = vec![target.location.clone()];
+        match target.last {
+            Last::Key => {
+                let patches = vec![Patch::when(target.path.has(), step)];
+                Ok(Operation { reads, ..Operation::new(target.location, patches) })
+            }
+            Last::Index(index) => {
+                let size = target.parent.or(Cel::List(Vec::new())).call("size", []);
+                let exists = size.compare(Operator::Greater, Cel::int(index));
+                let patches = vec![Patch::when(exists, step)];
+                let reads = vec![target.parent_location.clone()];
+                Ok(Operation { reads, ..Operation::new(target.parent_location, patches) })
+            }
+            Last::Visited(index) => {
+                let patches = vec![Patch::step(step)];
+                Ok(Operation { shifts: Some(index), ..Operation::new(target.location, patches) })
+            }
+            Last::End => self.refuse("the path of a `remove`", "`-` names no element", "correct it"),
+        }
+    }
+}
+
+const fn at_kind(last: &Last) -> Option<()> {
+    // An element that a loop visits is there.
+    if matches!(last, Last::Visited(_)) { Some(()) } else { None }
+}
+
+impl Operation {
+    const fn new(location: Location, patches: Vec<Patch>) -> Self {
+        Self {
+            guards: Vec::new(),
+            patches,
+            location,
+            reads: Vec::new(),
+            is_computed: false,
+            member: None,
+            shifts: None,
+        }
+    }
+}
+
+/// The element of a list that a loop visits, by the variable of the loop.
+fn element_path<'a>(list: &Path<'a>, index: &Cel, scope: &Scope<'a>) -> Path<'a> {
+    match scope.visited(index) {
+        Some(path) => path,
+        None => list.at(index.clone(), list.ty.element()),
+    }
+}
+
+fn unescaped(piece: &str) -> String {
+    piece.replace("~1", "/").replace("~0", "~")
+}
+
+/// Whether a value is an image, which reads as no other type of YAML.
+fn is_image(value: &Val<'_>) -> bool {
+    matches!(&value.form, Form::Path(path) if path.names().last().is_some_and(|name| name == "image"))
+}
+
+/// A value whose quoted variables are texts.
+fn text_values(value: &Value, scope: &Scope<'_>, at: &Pointer) -> Result<Cel, Refusal> {
+    let mut failed = None;
+    let cel = super::val::literal_with(value, &mut |node| {
+        let text = node.as_str()?;
+        if !super::expression::holds_variables(node) {
+            return None;
+        }
+        let mixed = Mixed::of(text, scope).and_then(Mixed::value);
+        let translated = mixed.and_then(|value| super::expression::as_text(&value));
+        match translated {
+            Ok(cel) => Some(cel),
+            Err(problem) => {
+                failed.get_or_insert(problem);
+                None
+            }
+        }
+    });
+    let has_keys = has_dynamic_key(value);
+    match failed {
+        Some(problem) => Err(problem.at(at)),
+        None if has_keys => json(value, scope, None, at),
+        None => Ok(cel),
+    }
+}
+
+/// Whether a number is beyond what a double holds exactly.
+fn holds_large(value: &Value) -> bool {
+    const MOST: u64 = 1 << 53;
+    match value {
+        Value::Number(number) => {
+            number.as_i64().map_or(number.is_integer(), |number| number.unsigned_abs() > MOST)
+        }
+        Value::Array(items) => items.iter().any(holds_large),
+        Value::Object(members) => members.values().any(holds_large),
+        _ => false,
+    }
+}
+
+fn has_dynamic_key(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => {
+            members.iter().any(|(key, member)| key.contains("{{") || has_dynamic_key(member))
+        }
+        Value::Array(items) => items.iter().any(has_dynamic_key),
+        _ => false,
+    }
+}

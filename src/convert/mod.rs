@@ -1,0 +1,282 @@
+//! Classic policies as CEL policies.
+//!
+//! A rule becomes expressions that do the same to every object, or it is refused with the construct, its place, the reason
+//! and what to do: nothing is approximated. Pure: a document in, texts and a report out. Knows the languages of both
+//! generations and the schemas of the kinds; evaluates nothing.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod api_call;
+mod cel_text;
+mod conditions;
+mod context;
+mod emit;
+mod expression;
+mod json_patch;
+mod kinds;
+mod loops;
+mod overlay;
+mod patches;
+mod path;
+mod place;
+mod policy;
+mod problem;
+mod rule;
+mod selection;
+mod stages;
+mod text_match;
+mod ty;
+mod val;
+
+use crate::admission::KindSchemas;
+use crate::patch::Schemas;
+use crate::policy::ClassicPolicy;
+use crate::resources::Resources;
+use crate::value::{Pointer, Value};
+
+pub use problem::{Difference, Refusal};
+
+use rule::{Converted, Generated, RuleInput};
+
+/// What classic policies become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Target {
+    /// `MutatingPolicy` and `NamespacedMutatingPolicy` of Kyverno.
+    #[default]
+    MutatingPolicy,
+    /// `MutatingAdmissionPolicy` of Kubernetes, with its binding.
+    AdmissionPolicy,
+}
+
+/// How policies are converted.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What they become.
+    pub target: Target,
+    /// The differences that the user accepts.
+    pub accepts: Vec<Difference>,
+    /// What server-side apply knows of the kinds.
+    pub kinds: KindSchemas,
+    /// How lists of the kinds merge.
+    pub schemas: Schemas,
+    /// Patterns of the rules that are converted, as `POLICY/RULE` or `POLICY`; all without one.
+    pub rules: Vec<String>,
+    /// The resources that the cluster serves; the built-in ones if it is not known.
+    pub resources: Option<Resources>,
+}
+
+/// What became of a policy.
+#[derive(Clone, Debug)]
+pub struct Conversion {
+    /// The documents of the new policies, in order; empty if no rule was converted.
+    pub documents: Vec<String>,
+    /// What became of each mutate rule, in the order of the policy.
+    pub rules: Vec<RuleConversion>,
+}
+
+/// What became of a rule.
+#[derive(Clone, Debug)]
+pub struct RuleConversion {
+    /// Its name.
+    pub name: String,
+    /// Its place in the policy.
+    pub at: Pointer,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What became of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was converted, with these differences that the user accepts.
+    Converted(Vec<Difference>),
+    /// The options do not name it.
+    NotChosen,
+    /// It was not.
+    Refused(Box<Refusal>),
+}
+
+/// Converts the mutate rules of a policy. `document` is what `policy` was read from, and `head` the comments above it.
+pub fn convert(document: &Value, policy: &ClassicPolicy, head: &[String], options: &Options) -> Conversion {
+    let rules = document.path(&["spec", "rules"]).and_then(Value::as_array).unwrap_or_default();
+    let mutates = |rule: &&(usize, &Value)| rule.1.get("mutate").is_some_and(|mutate| !mutate.is_null());
+    let rules: Vec<(usize, &Value)> = rules.iter().enumerate().collect();
+    let rules: Vec<&(usize, &Value)> = rules.iter().filter(mutates).collect();
+    let mut taken: Vec<String> = vec![rule::TEMPLATE.to_owned(), rule::AT.to_owned()];
+    let mut converted: Vec<Converted> = Vec::new();
+    let mut outcomes: Vec<RuleConversion> = Vec::new();
+    for (index, rule) in &rules {
+        let pointer = Pointer::ROOT.key("spec").key("rules").index(*index);
+        let name = rule.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let is_chosen =
+            |pattern: &String| crate::policy::names_rule(pattern, &policy.meta.full_name(), &name);
+        if !options.rules.is_empty() && !options.rules.iter().any(is_chosen) {
+            outcomes.push(RuleConversion { name, at: pointer, outcome: Outcome::NotChosen });
+            continue;
+        }
+        let generated = generated(policy, &pointer);
+        let input = RuleInput {
+            rule,
+            pointer: &pointer,
+            generated: &generated,
+            is_alone: rules.len() == 1,
+            is_namespaced: policy.meta.namespace.is_some(),
+        };
+        let outcome = match refused_policy(document, policy)
+            .map_or_else(|| rule::convert(&input, options, &mut taken), Err)
+        {
+            Ok(rule) => {
+                let outcome = Outcome::Converted(rule.accepted.clone());
+                converted.push(rule);
+                outcome
+            }
+            Err(refusal) => Outcome::Refused(Box::new(refusal)),
+        };
+        outcomes.push(RuleConversion { name, at: pointer, outcome });
+    }
+    refuse_mixed(&mut converted, &mut outcomes);
+    refuse_dependents(policy, &mut converted, &mut outcomes);
+    let mut documents = Vec::new();
+    if !converted.is_empty() {
+        let output = policy::build(document, &converted, options, &mut taken);
+        documents.push(output.text(head));
+        if options.target == Target::AdmissionPolicy {
+            documents.push(binding(&output.value));
+        }
+    }
+    Conversion { documents, rules: outcomes }
+}
+
+/// Rules whose objects a test of the kind alone would not keep apart, and rules before which autogen's come.
+fn refuse_mixed(converted: &mut Vec<Converted>, outcomes: &mut [RuleConversion]) {
+    let mut refused: Vec<(Pointer, &str)> = Vec::new();
+    for (index, rule) in converted.iter().enumerate() {
+        let others =
+            || converted.iter().enumerate().filter(move |(other, _)| *other != index).map(|(_, rule)| rule);
+        let is_mixed = rule.selection.kinds.iter().any(|kind| {
+            others().flat_map(|other| &other.selection.kinds).any(|other| {
+                let is_one = other.kind.kind == kind.kind.kind && other != kind;
+                is_one && !rule.selection.kinds.contains(other)
+            })
+        });
+        if is_mixed {
+            refused.push((
+                rule.pointer.clone(),
+                "other rules of the policy are for the same kind in another version or subresource",
+            ));
+        }
+        let comes_later = converted.iter().skip(index + 1).any(|later| {
+            !later.is_templated
+                && later.selection.kinds.iter().any(|kind| rule.selection.kinds.contains(kind))
+        });
+        if rule.is_templated && comes_later {
+            refused.push((
+                rule.pointer.clone(),
+                "for controllers of Pods it runs after later rules of the policy",
+            ));
+        }
+    }
+    for (pointer, reason) in refused {
+        converted.retain(|rule| rule.pointer != pointer);
+        if let Some(outcome) = outcomes.iter_mut().find(|outcome| outcome.at == pointer) {
+            let problem =
+                problem::Problem::new("a rule beside others", reason, "write a policy of its own for it");
+            outcome.outcome = Outcome::Refused(Box::new(problem.at(&pointer)));
+        }
+    }
+}
+
+/// The kinds of the rules that autogen makes of a rule.
+fn generated(policy: &ClassicPolicy, pointer: &Pointer) -> Generated {
+    let rules = policy.rules.iter().filter(|rule| rule.generated_from.is_some() && rule.pointer == *pointer);
+    let mut kinds: Vec<String> = Vec::new();
+    for rule in rules {
+        for kind in rule::kind_selectors(&rule.raw) {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+    }
+    Generated { kinds }
+}
+
+/// Why no rule of a policy can be converted.
+fn refused_policy(document: &Value, policy: &ClassicPolicy) -> Option<Refusal> {
+    if policy.applies_one() && policy.rules.len() > 1 {
+        let problem = problem::Problem::new(
+            "`applyRules: One`",
+            "whether a rule changes something is known only after its mutation, and CEL policies run all of them",
+            "write conditions that exclude each other, and leave `applyRules` out",
+        );
+        return Some(problem.at(&Pointer::ROOT.key("spec").key("applyRules")));
+    }
+    let conditions = Pointer::ROOT.key("spec").key("webhookConfiguration").key("matchConditions");
+    let has_conditions =
+        document.pointed(&conditions).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    has_conditions.then(|| {
+        let problem = problem::Problem::new(
+            "`matchConditions` of the webhook",
+            "they are conditions of the request, not of the object as earlier policies left it",
+            "copy them to `matchConditions` of the new policy by hand",
+        );
+        problem.at(&conditions)
+    })
+}
+
+/// A rule that reads what a refused one writes, or the other way round, must stay with it: the order of the two policies
+/// is not defined.
+fn refuse_dependents(
+    policy: &ClassicPolicy,
+    converted: &mut Vec<Converted>,
+    outcomes: &mut [RuleConversion],
+) {
+    loop {
+        let refused: Vec<(Pointer, String)> = outcomes
+            .iter()
+            .filter(|rule| !matches!(rule.outcome, Outcome::Converted(_)))
+            .map(|rule| (rule.at.clone(), rule.name.clone()))
+            .collect();
+        let paths = |at: &Pointer| {
+            policy.rules.iter().find(|rule| rule.pointer == *at).map(crate::policy::Rule::paths)
+        };
+        let depends = |at: &Pointer| {
+            let own = paths(at)?;
+            let found = refused.iter().find(|(other, _)| {
+                paths(other).is_some_and(|other| {
+                    own.writes.intersects(&other.writes)
+                        || own.reads.intersects(&other.writes)
+                        || own.writes.intersects(&other.reads)
+                })
+            });
+            found.map(|(_, name)| name.clone())
+        };
+        let Some((index, name)) =
+            converted.iter().enumerate().find_map(|(index, rule)| Some((index, depends(&rule.pointer)?)))
+        else {
+            return;
+        };
+        let rule = converted.remove(index);
+        let problem = problem::Problem::new(
+            format!("a rule that depends on the rule `{name}`"),
+            "one changes what the other reads or writes, and that one stays in the classic policy: their order would not be known",
+            format!("make the rule `{name}` convertible"),
+        );
+        if let Some(outcome) = outcomes.iter_mut().find(|outcome| outcome.at == rule.pointer) {
+            outcome.outcome = Outcome::Refused(Box::new(problem.at(&rule.pointer)));
+        }
+    }
+}
+
+/// The binding of a policy of the API server.
+fn binding(policy: &Value) -> String {
+    let name = policy.path(&["metadata", "name"]).cloned().unwrap_or_default();
+    let object = |members: Vec<(&str, Value)>| members.into_iter().collect::<Value>();
+    let value = object(vec![
+        ("apiVersion", Value::from("admissionregistration.k8s.io/v1")),
+        ("kind", Value::from("MutatingAdmissionPolicyBinding")),
+        ("metadata", object(vec![("name", name.clone())])),
+        ("spec", object(vec![("policyName", name)])),
+    ]);
+    let mut text = String::new();
+    crate::yaml::print(&value, &mut text);
+    text
+}

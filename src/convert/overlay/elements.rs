@@ -1,0 +1,349 @@
+//! Elements of lists that merge by keys.
+
+use crate::convert::cel_text::{Cel, Entry, Operator};
+use crate::convert::expression::{Scope, loop_variable};
+use crate::convert::patches::{Patch, index_name};
+use crate::convert::place::Place;
+use crate::patch::split_anchor;
+use crate::value::{Pointer, Value};
+
+use super::lists::missing_key;
+use super::{Fragment, Loop, Overlay, Result, has_tests};
+
+/// An element of an overlay.
+#[derive(Debug)]
+pub(super) struct Element<'v> {
+    pub(super) value: &'v Value,
+    pub(super) at: Pointer,
+}
+
+impl<'v> Element<'v> {
+    pub(super) const fn of(value: &'v Value, _keys: &[String], at: Pointer) -> Self {
+        Self { value, at }
+    }
+}
+
+impl<'a> Overlay<'_, 'a> {
+    pub(super) const fn parts(&self) -> &Self {
+        self
+    }
+
+    /// The variable for the elements of a list.
+    pub(super) fn variable_of(&self, place: &Place<'a>) -> String {
+        let name = place.path.names().iter().rfind(|name| *name != "*").cloned().unwrap_or_default();
+        loop_variable(&name, &self.used)
+    }
+
+    pub(super) fn used_with(&self, variable: &str) -> Vec<String> {
+        self.used.iter().cloned().chain([variable.to_owned()]).collect()
+    }
+
+    pub(super) fn inside(&self, variable: &str) -> Scope<'a> {
+        self.scope.in_loop(variable)
+    }
+
+    /// The loop of the rule that visits this list, if the element means the one that it visits.
+    pub(super) fn loop_of(&self, value: &Value, keys: &[String], place: &Place<'a>) -> Option<&Loop> {
+        let [key] = keys else { return None };
+        let members = value.as_object()?;
+        let name = members.iter().find_map(|(name, value)| {
+            let name = split_anchor(name).map_or(&**name, |(name, _)| name);
+            (name == key).then_some(value)
+        })?;
+        let text = name.as_str()?.trim();
+        let inner = text.strip_prefix("{{")?.strip_suffix("}}")?.trim();
+        let is_element = inner == format!("element.{key}") || inner == format!("element0.{key}");
+        self.loops.iter().find(|one| is_element && one.names == place.path.names())
+    }
+
+    /// Whether elements with anchors never mean one without: their names differ.
+    pub(super) fn are_apart(&self, selected: &[Element<'_>], plain: &[Element<'_>], keys: &[String]) -> bool {
+        let [key] = keys else { return false };
+        let literal = |element: &Element<'_>, name: &str| {
+            element
+                .value
+                .get(name)
+                .and_then(Value::as_str)
+                .filter(|text| !text.contains("{{"))
+                .map(str::to_owned)
+        };
+        selected.iter().all(|one| {
+            let Some(pattern) = literal(one, &format!("({key})")) else { return false };
+            !pattern.contains(['|', '&', '!', '<', '>'])
+                && plain.iter().all(|other| {
+                    literal(other, key).is_some_and(|name| !crate::pattern::matches(&pattern, &name))
+                })
+        })
+    }
+
+    /// A list that both patches merge by the same keys.
+    pub(super) fn merged(
+        &self,
+        plain: &[Element<'_>],
+        selected: &[Element<'_>],
+        keys: &[String],
+        place: &Place<'a>,
+        at: &Pointer,
+        mut fragment: Fragment,
+    ) -> Result<Fragment> {
+        let variable = self.variable_of(place);
+        let index = index_name(self.depth);
+        let mut parts: Vec<Cel> = Vec::new();
+        let mut constants = Vec::new();
+        let mut names: Vec<Vec<Cel>> = Vec::new();
+        for element in plain {
+            let (value, name) = self.plain(element, keys, place, &variable, &index, &mut fragment)?;
+            constants.push(value);
+            names.push(name);
+        }
+        if !constants.is_empty() {
+            parts.push(Cel::List(constants));
+            fragment.is_solid = true;
+            fragment.touches.push(Cel::bool(true));
+        }
+        for element in selected {
+            let mapped = self.selected(element, keys, place, (&variable, &index), at, &mut fragment)?;
+            parts.extend(mapped);
+        }
+        if !parts.is_empty() {
+            fragment.apply = Some(Cel::joined(Operator::Plus, parts));
+        }
+        if !names.is_empty() && self.keeps_order {
+            let reorder = reordered(place, &variable, keys, &names);
+            super::merge_stages(&mut fragment.after, vec![vec![reorder]]);
+        }
+        Ok(fragment)
+    }
+
+    /// An element without anchors, and the values of its keys.
+    fn plain(
+        &self,
+        element: &Element<'_>,
+        keys: &[String],
+        place: &Place<'a>,
+        variable: &str,
+        index: &str,
+        fragment: &mut Fragment,
+    ) -> Result<(Cel, Vec<Cel>)> {
+        let mut names = Vec::new();
+        for key in keys {
+            let Some(value) = element.value.get(key).filter(|value| !value.is_null()) else {
+                return Err(missing_key(key, &element.at));
+            };
+            names.push(self.json(value, &place.member(key), &element.at.key(&**key))?);
+        }
+        let inner_place = place.element(variable, index);
+        let scope = self.scope.in_loop(variable);
+        let overlay =
+            Overlay { scope: &scope, depth: self.depth + 1, used: self.used_with(variable), ..*self.parts() };
+        let inner = overlay.map(element.value, &inner_place, &element.at)?;
+        if !inner.tests.is_empty() || !inner.globals.is_empty() {
+            return self.refuse(
+                &element.at,
+                "a condition in an element",
+                "it is not the element's own",
+                "split the rule",
+            );
+        }
+        let is_it = key_test(variable, keys, &names);
+        let each = |body: Vec<Patch>| Patch::Each {
+            list: place.path.strict(),
+            index: index.to_owned(),
+            variable: variable.to_owned(),
+            condition: is_it.clone(),
+            body,
+            reversed: false,
+        };
+        if !inner.patches.is_empty() {
+            fragment.patches.push(each(inner.patches));
+        }
+        let mut before: Vec<Vec<Patch>> = vec![Vec::new()];
+        before.extend(inner.before.into_iter().map(|stage| vec![each_of(&each(stage), place)]));
+        if before.len() > 1 {
+            super::merge_stages(&mut fragment.before, before);
+        }
+        let mut after: Vec<Vec<Patch>> = vec![Vec::new()];
+        after.extend(inner.after.into_iter().map(|stage| vec![each(stage)]));
+        if after.len() > 1 {
+            super::merge_stages(&mut fragment.after, after);
+        }
+        let value = inner.apply.unwrap_or_else(|| Cel::message(inner_place.constructor.clone(), Vec::new()));
+        Ok((value, names))
+    }
+
+    /// The elements of the object that an element with anchors selects.
+    fn selected(
+        &self,
+        element: &Element<'_>,
+        keys: &[String],
+        place: &Place<'a>,
+        (variable, index): (&str, &str),
+        at: &Pointer,
+        fragment: &mut Fragment,
+    ) -> Result<Option<Cel>> {
+        let visits = self.loop_of(element.value, keys, place);
+        let variable = visits.map_or(variable, |visits| &*visits.variable);
+        let value = match visits {
+            // Its key is that of the visited element.
+            Some(_) => element
+                .value
+                .as_object()
+                .into_iter()
+                .flat_map(|members| members.iter())
+                .filter(|(key, _)| {
+                    !keys.iter().any(|name| split_anchor(key).map_or(&***key, |(name, _)| name) == name)
+                })
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+            None => element.value.clone(),
+        };
+        let inner_place = place.element(variable, index);
+        let scope = self.scope.in_loop(variable);
+        let overlay =
+            Overlay { scope: &scope, depth: self.depth + 1, used: self.used_with(variable), ..*self.parts() };
+        let inner = overlay.map(&value, &inner_place, &element.at)?;
+        if !inner.globals.is_empty() {
+            return self.refuse(
+                at,
+                "a global anchor beside conditions",
+                "it is not the element's own",
+                "split the rule",
+            );
+        }
+        // A value of a key in the element is that of the element of the object.
+        let mut tests = inner.tests;
+        tests.extend(visits.map(|visits| visits.condition.clone()));
+        let condition = Cel::all(tests);
+        if inner.apply.is_none() && inner.patches.is_empty() {
+            return Ok(None);
+        }
+        let list = || place.path.or(Cel::List(Vec::new()));
+        let changes_test = changes_own_test(&value);
+        if changes_test && (!inner.patches.is_empty() || !inner.after.is_empty()) {
+            return self.refuse(
+                &element.at,
+                "an element that changes what its condition reads",
+                "a part of the change is a JSON patch, which would not find the element any more",
+                "split the rule",
+            );
+        }
+        let each = |body: Vec<Patch>| Patch::Each {
+            list: list(),
+            index: index.to_owned(),
+            variable: variable.to_owned(),
+            condition: condition.clone(),
+            body,
+            reversed: false,
+        };
+        if !inner.patches.is_empty() {
+            fragment.patches.push(each(inner.patches));
+        }
+        let touched = Cel::any(inner.touches.clone());
+        if self.keeps_order {
+            let moves = Cel::all(vec![condition.clone(), touched.clone()]);
+            if !moves.is_true() {
+                super::merge_stages(&mut fragment.before, vec![vec![fronted(place, variable, &moves)]]);
+            }
+            // The elements inside follow when those around are at their places.
+            let mut before: Vec<Vec<Patch>> = vec![Vec::new()];
+            before.extend(inner.before.into_iter().map(|stage| vec![each(stage)]));
+            if before.len() > 1 {
+                super::merge_stages(&mut fragment.before, before);
+            }
+            let mut after: Vec<Vec<Patch>> = vec![Vec::new()];
+            after.extend(inner.after.into_iter().map(|stage| vec![each(stage)]));
+            if after.len() > 1 {
+                super::merge_stages(&mut fragment.after, after);
+            }
+        }
+        fragment.touches.push(if condition.is_true() { touched } else { Cel::bool(true) });
+        let Some(apply) = inner.apply else { return Ok(None) };
+        let own = |key: &String| Entry {
+            key: key.clone(),
+            value: Cel::atom(variable).member(key),
+            optional: false,
+        };
+        let apply = match apply {
+            Cel::Message { name, fields } => {
+                let rest = fields.into_iter().filter(|field| !keys.contains(&field.key));
+                Cel::Message { name, fields: keys.iter().map(own).chain(rest).collect() }
+            }
+            other => other,
+        };
+        let filtered = if condition.is_true() {
+            list()
+        } else {
+            list().call("filter", [Cel::atom(variable), condition])
+        };
+        Ok(Some(filtered.call("map", [Cel::atom(variable), apply])))
+    }
+}
+
+/// Whether an element writes a key that it also tests.
+fn changes_own_test(value: &Value) -> bool {
+    let Some(members) = value.as_object() else { return false };
+    members.iter().any(|(key, member)| match split_anchor(key) {
+        Some((name, true)) => members.contains_key(name),
+        Some((_, false)) => false,
+        None => has_tests(member) && changes_own_test(member),
+    })
+}
+
+/// Whether an element has these keys.
+fn key_test(variable: &str, keys: &[String], values: &[Cel]) -> Cel {
+    let tests = keys.iter().zip(values).map(|(key, value)| {
+        let own = Cel::atom(variable);
+        let is_required = !matches!(&**key, "protocol" | "whenUnsatisfiable" | "uid" | "ip");
+        if is_required {
+            own.member(key).equals(value.clone())
+        } else {
+            own.maybe(key)
+                .or_value(Cel::text(if key == "protocol" { "TCP" } else { "" }))
+                .equals(value.clone())
+        }
+    });
+    Cel::all(tests.collect())
+}
+
+/// Brings elements to the front.
+fn fronted(place: &Place<'_>, variable: &str, condition: &Cel) -> Patch {
+    let list = || place.path.strict();
+    let name = || Cel::atom(variable);
+    let first = list().call("filter", [name(), condition.clone()]);
+    let rest = list().call("filter", [name(), condition.clone().negated()]);
+    let step = Cel::patch("replace", place.location.cel(), Some(first.plus(rest)));
+    Patch::when(place.path.has(), step)
+}
+
+/// Brings elements with these keys to the front, in this order.
+fn reordered(place: &Place<'_>, variable: &str, keys: &[String], names: &[Vec<Cel>]) -> Patch {
+    let list = || place.path.strict();
+    let name = || Cel::atom(variable);
+    let tests: Vec<Cel> = names.iter().map(|values| key_test(variable, keys, values)).collect();
+    let mut parts: Vec<Cel> =
+        tests.iter().map(|test| list().call("filter", [name(), test.clone()])).collect();
+    let rest = match (keys, names) {
+        ([key], [_, _, ..]) => {
+            let values = names.iter().filter_map(|values| values.first().cloned()).collect();
+            name().member(key).compare(Operator::In, Cel::List(values)).negated()
+        }
+        _ => Cel::any(tests).negated(),
+    };
+    parts.push(list().call("filter", [name(), rest]));
+    Patch::step(Cel::patch("replace", place.location.cel(), Some(Cel::joined(Operator::Plus, parts))))
+}
+
+/// A loop over a list that may be missing before it is merged.
+fn each_of(patch: &Patch, place: &Place<'_>) -> Patch {
+    match patch {
+        Patch::Each { index, variable, condition, body, reversed, .. } => Patch::Each {
+            list: place.path.or(Cel::List(Vec::new())),
+            index: index.clone(),
+            variable: variable.clone(),
+            condition: condition.clone(),
+            body: body.clone(),
+            reversed: *reversed,
+        },
+        other => other.clone(),
+    }
+}

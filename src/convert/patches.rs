@@ -1,0 +1,159 @@
+//! Steps of JSON patches, as one expression.
+
+use super::cel_text::{Cel, Operator, concatenation};
+
+/// A path of a JSON patch: texts and expressions.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Location(Vec<Cel>);
+
+impl Location {
+    /// The root, or what an expression has before the first slash.
+    pub(super) fn root(prefix: Option<Cel>) -> Self {
+        Self(prefix.into_iter().collect())
+    }
+
+    pub(super) fn key(&self, key: &str) -> Self {
+        let escaped = key.replace('~', "~0").replace('/', "~1");
+        self.with(vec![Cel::text(format!("/{escaped}"))])
+    }
+
+    /// A member whose name is an expression.
+    pub(super) fn computed(&self, key: Cel) -> Self {
+        let key = Cel::function("jsonpatch.escapeKey", [key]);
+        self.with(vec![Cel::text("/"), key])
+    }
+
+    /// An element whose index is an expression.
+    pub(super) fn index(&self, index: Cel) -> Self {
+        self.with(vec![Cel::text("/"), Cel::function("string", [index])])
+    }
+
+    pub(super) fn with(&self, parts: Vec<Cel>) -> Self {
+        Self(self.0.iter().cloned().chain(parts).collect())
+    }
+
+    pub(super) fn cel(&self) -> Cel {
+        concatenation(self.0.clone())
+    }
+}
+
+/// Steps of a patch.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Patch {
+    /// One step, if a condition holds.
+    Step {
+        condition: Cel,
+        step: Cel,
+        /// The place that it makes sure of, if it is for that alone.
+        guards: Option<Location>,
+    },
+    /// Steps for each element of a list.
+    Each { list: Cel, index: String, variable: String, condition: Cel, body: Vec<Self>, reversed: bool },
+    /// A list of steps, as it is.
+    List(Cel),
+}
+
+impl Patch {
+    pub(super) fn step(step: Cel) -> Self {
+        Self::Step { condition: Cel::bool(true), step, guards: None }
+    }
+
+    pub(super) fn add(at: &Location, value: Cel) -> Self {
+        Self::step(Cel::patch("add", at.cel(), Some(value)))
+    }
+
+    pub(super) fn when(condition: Cel, step: Cel) -> Self {
+        Self::Step { condition, step, guards: None }
+    }
+
+    /// Creates a map if it is missing.
+    pub(super) fn guard(missing: Cel, at: &Location) -> Self {
+        let step = Cel::patch("add", at.cel(), Some(Cel::Map(Vec::new())));
+        Self::Step { condition: missing, step, guards: Some(at.clone()) }
+    }
+}
+
+/// Removes what makes sure of a place.
+pub(super) fn without_guards(patches: &mut Vec<Patch>, place: &Location) {
+    patches.retain(|patch| !matches!(patch, Patch::Step { guards: Some(at), .. } if at == place));
+}
+
+/// The steps as a list.
+pub(super) fn steps(patches: &[Patch]) -> Cel {
+    let mut lists: Vec<Cel> = Vec::new();
+    let mut run: Vec<Cel> = Vec::new();
+    let mut seen: Vec<&Patch> = Vec::new();
+    for patch in patches {
+        if matches!(patch, Patch::Step { guards: Some(_), .. }) {
+            if seen.contains(&patch) {
+                continue;
+            }
+            seen.push(patch);
+        }
+        match patch {
+            Patch::Step { condition, step, .. } if condition.is_true() => run.push(step.clone()),
+            Patch::Step { condition, .. } if condition.is_false() => {}
+            Patch::Step { condition, step, guards } => {
+                flush(&mut lists, &mut run);
+                let (some, none) = (Cel::List(vec![step.clone()]), Cel::List(Vec::new()));
+                lists.push(match condition {
+                    // A place that is made sure of: `has(place) ? [] : [add]`.
+                    Cel::Not(inner) if guards.is_some() => Cel::if_else(Cel::clone(inner), none, some),
+                    _ => Cel::if_else(condition.clone(), some, none),
+                });
+            }
+            Patch::Each { .. } => {
+                flush(&mut lists, &mut run);
+                lists.push(each(patch));
+            }
+            Patch::List(list) => {
+                flush(&mut lists, &mut run);
+                lists.push(list.clone());
+            }
+        }
+    }
+    flush(&mut lists, &mut run);
+    match lists.len() {
+        0 => Cel::List(Vec::new()),
+        _ => Cel::joined(Operator::Plus, lists),
+    }
+}
+
+fn flush(lists: &mut Vec<Cel>, run: &mut Vec<Cel>) {
+    if !run.is_empty() {
+        lists.push(Cel::List(std::mem::take(run)));
+    }
+}
+
+fn each(patch: &Patch) -> Cel {
+    let Patch::Each { list, index, variable, condition, body, reversed } = patch else {
+        return Cel::List(Vec::new());
+    };
+    let mut arguments = vec![Cel::atom(&**index), Cel::atom(&**variable)];
+    let single = match body.as_slice() {
+        [Patch::Step { condition: inner, step, .. }] => Some((inner, step)),
+        _ => None,
+    };
+    let mut conditions = vec![condition.clone()];
+    conditions.extend(single.map(|(inner, _)| inner.clone()));
+    let condition = Cel::all(conditions);
+    if !condition.is_true() {
+        arguments.push(condition);
+    }
+    let cel = match single {
+        Some((_, step)) => {
+            arguments.push(step.clone());
+            list.clone().call("transformList", arguments)
+        }
+        None => {
+            arguments.push(steps(body));
+            list.clone().call("transformList", arguments).call("flatten", [])
+        }
+    };
+    if *reversed { cel.call("reverse", []) } else { cel }
+}
+
+/// The name of the index of a loop at this depth.
+pub(super) fn index_name(depth: usize) -> String {
+    ["i", "j", "k"].get(depth).map_or_else(|| format!("i{depth}"), |name| (*name).to_owned())
+}

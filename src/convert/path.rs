@@ -1,0 +1,270 @@
+//! Paths into an object: as plain selection, which fails if a key is missing, and as optional navigation.
+
+use super::cel_text::{Cel, is_identifier};
+use super::ty::Ty;
+
+/// A value of an object, by its path.
+#[derive(Clone, Debug)]
+pub(super) struct Path<'a> {
+    root: Cel,
+    steps: Vec<Step>,
+    /// Type of the value.
+    pub(super) ty: Ty<'a>,
+    /// The names from the root of the object or of the list element, for what the API server requires.
+    names: Vec<String>,
+    /// What the root is.
+    base: Base,
+}
+
+/// What a path starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Base {
+    /// An object; `true` if it has a Pod template or is a Pod.
+    Object(Workload),
+    /// A Pod or the template of Pods.
+    Template,
+    /// Anything else.
+    Other,
+}
+
+/// Where an object has the `spec` of its Pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Workload {
+    None,
+    Pod,
+    Controller,
+    CronJob,
+}
+
+impl Workload {
+    /// The fields down to the Pod template.
+    pub(super) const fn template(self) -> &'static [&'static str] {
+        match self {
+            Self::None | Self::Pod => &[],
+            Self::Controller => &["spec", "template"],
+            Self::CronJob => &["spec", "jobTemplate", "spec", "template"],
+        }
+    }
+
+    /// Of a kind.
+    pub(super) fn of_kind(group: &str, kind: &str) -> Self {
+        match (group, kind) {
+            ("", "Pod") => Self::Pod,
+            ("apps", "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet")
+            | ("batch", "Job")
+            | ("", "ReplicationController") => Self::Controller,
+            ("batch", "CronJob") => Self::CronJob,
+            _ => Self::None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Step {
+    key: Cel,
+    /// The name, if it is a constant one.
+    name: Option<String>,
+    /// Whether every object has it.
+    sure: bool,
+}
+
+impl<'a> Path<'a> {
+    /// A value that is always there.
+    pub(super) const fn new(root: Cel, ty: Ty<'a>, base: Base) -> Self {
+        Self { root, steps: Vec::new(), ty, names: Vec::new(), base }
+    }
+
+    /// A member of a map, by a constant name.
+    pub(super) fn member(&self, name: &str) -> Self {
+        let mut member = self.clone();
+        member.names.push(name.to_owned());
+        member.ty = refined(&member.names, self.ty.member(name));
+        // Every object has the same metadata, whatever its kind.
+        if matches!(member.ty, Ty::Any) && matches!(self.base, Base::Object(_)) {
+            member.ty = metadata_type(&member.names);
+        }
+        let sure = is_required(self.base, &member.names);
+        member.steps.push(Step { key: Cel::text(name), name: Some(name.to_owned()), sure });
+        member
+    }
+
+    /// A member of a map or an element of a list, by an expression.
+    pub(super) fn at(&self, key: Cel, ty: Ty<'a>) -> Self {
+        let mut member = self.clone();
+        member.ty = ty;
+        member.names.push("*".to_owned());
+        member.steps.push(Step { key, name: None, sure: false });
+        member
+    }
+
+    /// The element of this list that a loop visits.
+    pub(super) fn element(&self, variable: &str) -> Self {
+        Self {
+            root: Cel::atom(variable),
+            steps: Vec::new(),
+            ty: self.ty.element(),
+            names: self.names.clone(),
+            base: self.base,
+        }
+    }
+
+    /// The names of the steps from the root of the object; elements of lists have no name.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Fails if a key is missing.
+    pub(super) fn strict(&self) -> Cel {
+        self.steps.iter().fold(self.root.clone(), |of, step| match &step.name {
+            Some(name) => of.member(name),
+            None => of.index(step.key.clone()),
+        })
+    }
+
+    /// Whether it is always there.
+    pub(super) fn is_sure(&self) -> bool {
+        self.steps.iter().all(|step| step.sure)
+    }
+
+    /// An optional value. Only for a path that is not sure.
+    pub(super) fn optional(&self) -> Cel {
+        let mut is_optional = false;
+        self.steps.iter().fold(self.root.clone(), |of, step| {
+            let first = !is_optional && !step.sure;
+            is_optional |= first;
+            match &step.name {
+                Some(name) if is_identifier(name) && !first => of.member(name),
+                Some(name) if is_optional => of.maybe(name),
+                Some(name) => of.member(name),
+                None => of.maybe_index(step.key.clone()),
+            }
+        })
+    }
+
+    /// The value, or a default if it is missing.
+    pub(super) fn or(&self, default: Cel) -> Cel {
+        if self.is_sure() { self.strict() } else { self.optional().or_value(default) }
+    }
+
+    /// Whether it is there.
+    pub(super) fn has(&self) -> Cel {
+        if self.is_sure() {
+            return Cel::bool(true);
+        }
+        match self.steps.split_last() {
+            Some((Step { name: Some(name), .. }, before))
+                if is_identifier(name) && before.iter().all(|step| step.sure) =>
+            {
+                Cel::function("has", [self.strict()])
+            }
+            _ => self.optional().call("hasValue", []),
+        }
+    }
+}
+
+/// The types in the metadata of an object whose kind is not known.
+fn metadata_type<'a>(names: &[String]) -> Ty<'a> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    match names.as_slice() {
+        ["kind" | "apiVersion"] | ["metadata", "name" | "namespace" | "generateName" | "uid"] => Ty::WORD,
+        ["metadata", "labels"] => Ty::Map(Box::new(Ty::WORD)),
+        ["metadata", "annotations"] => Ty::Map(Box::new(Ty::TEXT)),
+        ["metadata", "labels", _] => Ty::WORD,
+        ["metadata", "annotations", _] => Ty::TEXT,
+        _ => Ty::Any,
+    }
+}
+
+/// The type of a field, with what the API server allows there.
+fn refined<'a>(names: &[String], ty: Ty<'a>) -> Ty<'a> {
+    if !matches!(ty, Ty::Text(false)) {
+        return ty;
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let is_word = match names.as_slice() {
+        ["metadata", "name" | "namespace" | "generateName" | "uid"] => true,
+        [.., "metadata", "labels", _] | ["labels", _] => true,
+        [.., "containers" | "initContainers" | "ephemeralContainers" | "volumes", "name"] => true,
+        [.., "containers" | "initContainers" | "ephemeralContainers", "image" | "imagePullPolicy"] => true,
+        [.., "tolerations", "key" | "value" | "effect"] => true,
+        [
+            ..,
+            "spec",
+            "dnsPolicy" | "restartPolicy" | "priorityClassName" | "schedulerName" | "serviceAccountName",
+        ] => true,
+        _ => false,
+    };
+    if is_word { Ty::WORD } else { ty }
+}
+
+/// Whether the API server refuses objects without a field.
+fn is_required(base: Base, names: &[String]) -> bool {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let below = match base {
+        Base::Object(workload) => {
+            if names == ["metadata"] || names == ["kind"] || names == ["apiVersion"] {
+                return true;
+            }
+            if workload == Workload::None {
+                return false;
+            }
+            let mut spec = workload.template().to_vec();
+            spec.push("spec");
+            if names.len() <= spec.len() {
+                return spec.starts_with(&names);
+            }
+            match names.strip_prefix(spec.as_slice()) {
+                Some(below) => below,
+                None => return false,
+            }
+        }
+        Base::Template => {
+            if names == ["spec"] {
+                return true;
+            }
+            match names.strip_prefix(&["spec"]) {
+                Some(below) => below,
+                None => return false,
+            }
+        }
+        Base::Other => return false,
+    };
+    const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
+    match below {
+        ["containers"] | ["volumes", "name"] => true,
+        [list, "name" | "image"] | [list, "env" | "volumeDevices", "name"] => CONTAINERS.contains(list),
+        [list, "volumeMounts", "name" | "mountPath"] | [list, "ports", "containerPort"] => {
+            CONTAINERS.contains(list)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::KindSchemas;
+    use crate::value::GroupVersionKind;
+
+    #[test]
+    fn missing_parents_are_optional() {
+        let schemas = KindSchemas::default();
+        let pod = schemas.of(&GroupVersionKind::new("v1", "Pod")).unwrap();
+        let object = Path::new(Cel::atom("object"), Ty::Object(vec![pod]), Base::Object(Workload::Pod));
+        let labels = object.member("metadata").member("labels");
+        assert_eq!(labels.has().to_string(), "has(object.metadata.labels)");
+        let label = labels.member("a/b");
+        assert_eq!(label.strict().to_string(), "object.metadata.labels[\"a/b\"]");
+        assert_eq!(label.optional().to_string(), "object.metadata.?labels[?\"a/b\"]");
+        let containers = object.member("spec").member("containers");
+        assert!(containers.is_sure());
+        let container = containers.element("container");
+        assert_eq!(container.member("image").or(Cel::text("")).to_string(), "container.image");
+        let request = container.member("resources").member("requests").member("memory");
+        assert_eq!(
+            request.has().to_string(),
+            "container.?resources.requests[?\"memory\"].hasValue()".replace("[?\"memory\"]", ".memory")
+        );
+        assert!(matches!(request.ty, Ty::Quantity));
+    }
+}

@@ -1,0 +1,452 @@
+//! One rule.
+
+use crate::admission::Schema;
+use crate::policy::KindSelector;
+use crate::resources::Resources;
+use crate::value::{GroupVersionKind, Pointer, Value};
+
+use super::cel_text::{Cel, Entry};
+use super::conditions::{self, Tests};
+use super::context::{self, Variable};
+use super::expression::Scope;
+use super::json_patch;
+use super::kinds::Kind;
+use super::loops::Loops;
+use super::overlay::Overlay;
+use super::patches::{Location, Patch};
+use super::path::{Base, Path, Workload};
+use super::place::Place;
+use super::problem::{Difference, Problem, Refusal};
+use super::selection::{Selection, selection};
+use super::stages::{Change, Stage};
+use super::ty::{Merging, Ty};
+use super::{Options, Target};
+
+/// The variable that holds the template of the Pods.
+pub(super) const TEMPLATE: &str = "template";
+
+/// The variable that holds its place in JSON patches.
+pub(super) const AT: &str = "at";
+
+/// A converted rule.
+#[derive(Debug)]
+pub(super) struct Converted {
+    pub(super) name: String,
+    pub(super) pointer: Pointer,
+    pub(super) selection: Selection,
+    pub(super) tests: Tests,
+    pub(super) variables: Vec<Variable>,
+    pub(super) stages: Vec<Stage>,
+    /// Whether it changes the template of each controller of Pods, which `variables.template` is.
+    pub(super) is_templated: bool,
+    /// The controllers for which Kyverno can make rules of the CEL policy itself.
+    pub(super) autogen: Option<Vec<String>>,
+    pub(super) accepted: Vec<Difference>,
+}
+
+/// What autogen makes of a rule for Pods.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Generated {
+    /// The kind selectors of the generated rules.
+    pub(super) kinds: Vec<String>,
+}
+
+pub(super) struct RuleInput<'r> {
+    pub(super) rule: &'r Value,
+    pub(super) pointer: &'r Pointer,
+    pub(super) generated: &'r Generated,
+    /// Whether other rules stand beside it in the policy.
+    pub(super) is_alone: bool,
+    /// Whether the policy is one of a namespace.
+    pub(super) is_namespaced: bool,
+}
+
+type Result<T> = std::result::Result<T, Refusal>;
+
+/// Converts a rule.
+pub(super) fn convert(
+    input: &RuleInput<'_>,
+    options: &Options,
+    taken: &mut Vec<String>,
+) -> Result<Converted> {
+    let RuleInput { rule, pointer, generated, .. } = *input;
+    let is_native = options.target == Target::AdmissionPolicy;
+    refuse_unsupported(rule, pointer)?;
+    let selection = selection(rule, pointer, resources(options), is_native, &generated.kinds)?;
+    let kinds: Vec<GroupVersionKind> = selection.kinds.iter().map(|kind| kind.kind.clone()).collect();
+    let is_templated = !generated.kinds.is_empty();
+    let schemas = schemas_of(&kinds, options);
+    let (root, mut scope) = if is_templated {
+        templated(options, is_native)
+    } else {
+        plain(&selection.kinds, schemas, options, is_native)
+    };
+    scope.is_namespaced = input.is_namespaced;
+    let (scope, variables) = context::variables(rule.get("context"), &scope, &pointer.key("context"), taken)?;
+    let mut tests = selection.tests.clone();
+    if let Some(block) = rule.get("preconditions").filter(|block| !block.is_null()) {
+        conditions::preconditions(block, &pointer.key("preconditions"), &scope, &mut tests)?;
+    }
+    let body_kinds: Vec<GroupVersionKind> =
+        if is_templated { vec![GroupVersionKind::new("v1", "Pod")] } else { kinds };
+    let body = Body { options, root: &root, scope: &scope, kinds: &body_kinds, at: pointer };
+    let mut stages = body.stages(rule, &mut tests)?;
+    let autogen =
+        if is_templated { by_kyverno(input, options, &stages, &tests, &selection, &scope) } else { None };
+    match &autogen {
+        Some(_) => {
+            scope.accepted.borrow_mut().push(Difference::ReplicationController);
+            for stage in &mut stages {
+                stage.change = Change::Apply(on_pods(stage.cel()));
+            }
+            for test in &mut tests.tests {
+                test.cel = on_pods(&test.cel);
+            }
+        }
+        None if is_templated => {
+            for stage in &mut stages {
+                if let Change::Apply(cel) = &stage.change {
+                    stage.change = Change::Apply(for_templates(cel, &selection.kinds));
+                }
+            }
+        }
+        None => {}
+    }
+    let accepted = scope.accepted.borrow().clone();
+    let name = rule.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    Ok(Converted {
+        name,
+        pointer: pointer.clone(),
+        selection,
+        tests,
+        variables,
+        stages,
+        is_templated: is_templated && autogen.is_none(),
+        autogen,
+        accepted,
+    })
+}
+
+pub(super) fn resources(options: &Options) -> &Resources {
+    options.resources.as_ref().unwrap_or_else(|| Resources::served())
+}
+
+fn refuse_unsupported(rule: &Value, at: &Pointer) -> Result<()> {
+    let mutate = rule.get("mutate").unwrap_or(&Value::Null);
+    let refuse = |problem: Problem, field: &str| Err(problem.at(&at.key("mutate").key(field)));
+    for field in ["overlay", "patches"] {
+        if mutate.get(field).is_some_and(|value| !value.is_null()) {
+            return refuse(
+                Problem::new(
+                    format!("the legacy field `{field}`"),
+                    "its meaning is not that of a patch of today",
+                    "write it as `patchStrategicMerge` or `patchesJson6902` first, and compare both with `diff`",
+                ),
+                field,
+            );
+        }
+    }
+    if mutate.get("targets").and_then(Value::as_array).is_some_and(|targets| !targets.is_empty()) {
+        return refuse(
+            Problem::new(
+                "a rule with `targets`",
+                "targets are not converted yet",
+                "keep the rule in the classic policy",
+            ),
+            "targets",
+        );
+    }
+    if rule.get("celPreconditions").is_some_and(|value| !value.is_null()) {
+        let problem = Problem::new(
+            "`celPreconditions`",
+            "they are not evaluated here",
+            "copy them to `matchConditions` of the new policy by hand",
+        );
+        return Err(problem.at(&at.key("celPreconditions")));
+    }
+    Ok(())
+}
+
+fn schemas_of<'a>(kinds: &[GroupVersionKind], options: &'a Options) -> Option<Vec<Schema<'a>>> {
+    if kinds.is_empty() {
+        return None;
+    }
+    kinds.iter().map(|kind| options.kinds.of(kind)).collect()
+}
+
+/// The object of a rule without autogen.
+fn plain<'a>(
+    kinds: &[Kind],
+    schemas: Option<Vec<Schema<'a>>>,
+    options: &'a Options,
+    is_native: bool,
+) -> (Place<'a>, Scope<'a>) {
+    let mut workloads = kinds.iter().map(|kind| Workload::of_kind(&kind.kind.group, &kind.kind.kind));
+    let first = workloads.next().unwrap_or(Workload::None);
+    let workload = if workloads.all(|other| other == first) { first } else { Workload::None };
+    let ty = schemas.clone().map_or(Ty::Any, Ty::Object);
+    let path = Path::new(Cel::atom("object"), ty, Base::Object(workload));
+    let scope = Scope::new(path.clone(), is_native, &options.accepts);
+    (Place::new(path, Location::root(None), "Object", schemas, &[]), scope)
+}
+
+/// The Pod, or the template of the Pods.
+fn templated(options: &Options, is_native: bool) -> (Place<'_>, Scope<'_>) {
+    let pod = options.kinds.of(&GroupVersionKind::new("v1", "Pod"));
+    let schemas: Vec<Schema<'_>> = pod.into_iter().collect();
+    let template = Cel::atom("variables").member(TEMPLATE);
+    let path = Path::new(template, Ty::Object(schemas.clone()), Base::Template);
+    let object = Path::new(Cel::atom("object"), Ty::Any, Base::Object(Workload::None));
+    let mut scope = Scope::new(object, is_native, &options.accepts);
+    scope.moved = vec![("spec", path.member("spec")), ("metadata", path.member("metadata"))];
+    let at = Cel::atom("variables").member(AT);
+    (Place::new(path, Location::root(Some(at)), "Object", Some(schemas), &[]), scope)
+}
+
+struct Body<'b, 'a> {
+    options: &'a Options,
+    root: &'b Place<'a>,
+    scope: &'b Scope<'a>,
+    kinds: &'b [GroupVersionKind],
+    at: &'b Pointer,
+}
+
+impl<'a> Body<'_, 'a> {
+    fn stages(&self, rule: &Value, tests: &mut Tests) -> Result<Vec<Stage>> {
+        let mutate = rule.get("mutate").unwrap_or(&Value::Null);
+        let at = self.at.key("mutate");
+        let given = |field: &str| mutate.get(field).filter(|value| !value.is_null());
+        if let Some(overlay) = given("patchStrategicMerge") {
+            return self.overlay(overlay, &at.key("patchStrategicMerge"), tests);
+        }
+        if let Some(patch) = given("patchesJson6902") {
+            return self.json_patch(patch.as_str().unwrap_or_default(), &at.key("patchesJson6902"));
+        }
+        let entries = given("foreach").and_then(Value::as_array).unwrap_or_default();
+        let loops = Loops {
+            root: self.root,
+            kinds: self.kinds,
+            schemas: &self.options.schemas,
+            keeps_order: !self.options.accepts.contains(&Difference::Order),
+        };
+        loops.entries(entries, self.scope, &at.key("foreach"))
+    }
+
+    fn overlay(&self, overlay: &Value, at: &Pointer, tests: &mut Tests) -> Result<Vec<Stage>> {
+        if overlay.as_object().is_none() {
+            let problem = Problem::new(
+                "an overlay from a variable",
+                "its keys and anchors are not known",
+                "write its keys",
+            );
+            return Err(problem.at(at));
+        }
+        let translate = |keeps_order: bool| {
+            Overlay {
+                scope: self.scope,
+                kinds: self.kinds,
+                schemas: &self.options.schemas,
+                loops: &[],
+                depth: 0,
+                used: Vec::new(),
+                keeps_order,
+            }
+            .map(overlay, self.root, at)
+        };
+        let accepts_order = self.scope.accepts(Difference::Order);
+        let mut fragment = translate(true)?;
+        if accepts_order && (!fragment.before.is_empty() || !fragment.after.is_empty()) {
+            let keeps = keeps_meaning(&fragment.before) || keeps_meaning(&fragment.after);
+            if !keeps {
+                fragment = translate(false)?;
+                self.scope.accepted.borrow_mut().push(Difference::Order);
+            }
+        }
+        let anchors: Vec<Cel> = fragment.globals.drain(..).collect();
+        let anchors: Vec<Cel> = anchors.into_iter().chain(fragment.tests.drain(..)).collect();
+        for test in anchors {
+            if test.is_false() {
+                let problem = Problem::new("a condition", "it never holds", "remove the rule");
+                return Err(problem.at(at));
+            }
+            tests.push(test, false, at);
+        }
+        Ok(Stage::of_overlay(fragment))
+    }
+
+    fn json_patch(&self, text: &str, at: &Pointer) -> Result<Vec<Stage>> {
+        let operations = json_patch::operations(text, self.root, self.scope, at)?;
+        let mut stages = Vec::new();
+        for group in json_patch::grouped(operations, at)? {
+            if let Some(configuration) = self.members(&group) {
+                stages.push(Stage::apply(configuration));
+                continue;
+            }
+            let mut patches: Vec<Patch> = Vec::new();
+            for operation in group {
+                patches.extend(operation.guards);
+                patches.extend(operation.patches);
+            }
+            stages.push(Stage::patch(patches));
+        }
+        Ok(stages)
+    }
+
+    /// Operations that only add labels and annotations, as an apply configuration.
+    fn members(&self, group: &[json_patch::Operation]) -> Option<Cel> {
+        let metadata = self.root.member("metadata");
+        let mut fields: Vec<Entry<String>> = Vec::new();
+        for operation in group {
+            let (names, value) = operation.member.as_ref()?;
+            let [metadata_name, map, key] = names.as_slice() else { return None };
+            let map_place = metadata.member(map);
+            let is_text = value.as_text().is_some() || matches!(value, Cel::Chain { .. });
+            let fits = metadata_name == "metadata"
+                && (map == "labels" || map == "annotations")
+                && map_place.merging() == Merging::Map
+                && is_text;
+            if !fits {
+                return None;
+            }
+            let entry = Entry { key: Cel::text(key), value: value.clone(), optional: false };
+            match fields.iter_mut().find(|field| field.key == *map) {
+                Some(Entry { value: Cel::Map(entries), .. }) => entries.push(entry),
+                _ => fields.push(Entry { key: map.clone(), value: Cel::Map(vec![entry]), optional: false }),
+            }
+        }
+        let inner = Cel::message("Object.metadata", fields);
+        let field = Entry { key: "metadata".to_owned(), value: inner, optional: false };
+        Some(Cel::message("Object", vec![field]))
+    }
+}
+
+/// Whether the order that steps make has a meaning: init containers run one after the other.
+fn keeps_meaning(stages: &[Vec<Patch>]) -> bool {
+    stages.iter().flatten().any(|patch| {
+        super::patches::steps(std::slice::from_ref(patch)).to_string().contains("initContainers")
+    })
+}
+
+/// The controllers of Pods, if Kyverno's own autogen of the CEL policy does the same but for `ReplicationController`.
+fn by_kyverno(
+    input: &RuleInput<'_>,
+    options: &Options,
+    stages: &[Stage],
+    tests: &Tests,
+    selection: &Selection,
+    scope: &Scope<'_>,
+) -> Option<Vec<String>> {
+    let [stage] = stages else { return None };
+    let is_spec_only = match stage.cel() {
+        Cel::Message { name, fields } => {
+            name == "Object"
+                && matches!(fields.as_slice(), [Entry { key, optional: false, .. }] if key == "spec")
+        }
+        _ => false,
+    };
+    let reads_spec_only = |cel: &Cel| {
+        let template = Cel::atom("variables").member(TEMPLATE);
+        let metadata = template.clone().member("metadata");
+        !cel.any_part(&|part| *part == metadata || *part == template.clone().maybe("metadata"))
+            && !cel.any_part(&|part| *part == Cel::atom("variables").member(AT))
+    };
+    let has_replication_controllers =
+        selection.kinds.iter().any(|kind| &*kind.kind.kind == "ReplicationController");
+    let fits = options.target == Target::MutatingPolicy
+        && input.is_alone
+        && stage.is_apply()
+        && is_spec_only
+        && stage.condition.is_true()
+        && reads_spec_only(stage.cel())
+        && tests.tests.iter().all(|test| reads_spec_only(&test.cel) && !test.cel.any_part(&is_object))
+        && rule_has_no_context(input.rule)
+        && (!has_replication_controllers || scope.accepts(Difference::ReplicationController));
+    fits.then(|| {
+        let mut names: Vec<String> = selection
+            .kinds
+            .iter()
+            .filter(|kind| !matches!(&*kind.kind.kind, "Pod" | "ReplicationController"))
+            .map(|kind| kind.resource.clone())
+            .collect();
+        names.sort();
+        names
+    })
+}
+
+fn is_object(cel: &Cel) -> bool {
+    *cel == Cel::atom("object")
+}
+
+fn rule_has_no_context(rule: &Value) -> bool {
+    rule.get("context").and_then(Value::as_array).is_none_or(<[Value]>::is_empty)
+}
+
+/// Expressions on the template as expressions on Pods.
+fn on_pods(cel: &Cel) -> Cel {
+    cel.replaced(&Cel::atom("variables").member(TEMPLATE), &Cel::atom("object"))
+}
+
+/// A configuration of a Pod as one of each controller, too.
+fn for_templates(pod: &Cel, kinds: &[Kind]) -> Cel {
+    let mut forms: Vec<(Vec<&str>, Cel)> = Vec::new();
+    for (workload, path) in [
+        (Workload::Pod, "Object"),
+        (Workload::CronJob, "Object.spec.jobTemplate.spec.template"),
+        (Workload::Controller, "Object.spec.template"),
+    ] {
+        let mut names: Vec<&str> = Vec::new();
+        for kind in
+            kinds.iter().filter(|kind| Workload::of_kind(&kind.kind.group, &kind.kind.kind) == workload)
+        {
+            if !names.contains(&&*kind.kind.kind) {
+                names.push(&kind.kind.kind);
+            }
+        }
+        if !names.is_empty() {
+            forms.push((names, wrapped(pod, path)));
+        }
+    }
+    let Some((_, last)) = forms.pop() else { return pod.clone() };
+    forms.into_iter().rev().fold(last, |otherwise, (names, form)| {
+        Cel::if_else(super::selection::kind_is(&names), form, otherwise)
+    })
+}
+
+/// A configuration at a deeper place.
+fn wrapped(pod: &Cel, path: &str) -> Cel {
+    let renamed = renamed(pod, path);
+    let mut names: Vec<&str> = path.split('.').collect();
+    let mut value = renamed;
+    while names.len() > 1 {
+        let field = names.pop().unwrap_or_default().to_owned();
+        value = Cel::message(names.join("."), vec![Entry { key: field, value, optional: false }]);
+    }
+    value
+}
+
+/// With other names of constructors.
+fn renamed(cel: &Cel, path: &str) -> Cel {
+    cel.mapped_messages(&|name| match name.strip_prefix("Object") {
+        Some(rest) => format!("{path}{rest}"),
+        None => name.to_owned(),
+    })
+}
+
+/// The kind selectors of a rule that autogen generated.
+pub(super) fn kind_selectors(rule: &Value) -> Vec<String> {
+    let block = rule.get("match").unwrap_or(&Value::Null);
+    let mut filters: Vec<&Value> = Vec::new();
+    for list in ["any", "all"] {
+        filters.extend(block.get(list).and_then(Value::as_array).unwrap_or_default());
+    }
+    filters.push(block);
+    let kinds = filters.iter().filter_map(|filter| filter.path(&["resources", "kinds"])?.as_array());
+    let mut found: Vec<String> = Vec::new();
+    for kind in kinds.flatten().filter_map(Value::as_str) {
+        let is_new = !found.iter().any(|one| one == kind);
+        if is_new && KindSelector::parse(kind).only_kind().is_some() {
+            found.push(kind.to_owned());
+        }
+    }
+    found
+}

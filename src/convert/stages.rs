@@ -1,0 +1,90 @@
+//! The mutations of a rule.
+
+use super::cel_text::Cel;
+use super::overlay::Fragment;
+use super::patches::{Patch, steps};
+use super::problem::{Problem, Refusal};
+use crate::value::Pointer;
+
+/// A mutation.
+#[derive(Clone, Debug)]
+pub(super) struct Stage {
+    /// When it applies, beside the conditions of the rule.
+    pub(super) condition: Cel,
+    pub(super) change: Change,
+}
+
+/// What a mutation does.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    Apply(Cel),
+    Patch(Cel),
+}
+
+impl Stage {
+    pub(super) fn apply(configuration: Cel) -> Self {
+        Self { condition: Cel::bool(true), change: Change::Apply(configuration) }
+    }
+
+    pub(super) fn patch(patches: Vec<Patch>) -> Self {
+        Self { condition: Cel::bool(true), change: Change::Patch(steps(&patches)) }
+    }
+
+    /// The mutations of an overlay whose conditions are tested elsewhere.
+    pub(super) fn of_overlay(fragment: Fragment) -> Vec<Self> {
+        let mut stages = Vec::new();
+        let patch = |patches: Vec<Patch>, stages: &mut Vec<Self>| {
+            if !patches.is_empty() {
+                stages.push(Self::patch(patches));
+            }
+        };
+        for before in fragment.before {
+            patch(before, &mut stages);
+        }
+        stages.extend(fragment.apply.map(Self::apply));
+        patch(fragment.patches, &mut stages);
+        for after in fragment.after.into_iter().rev() {
+            patch(after, &mut stages);
+        }
+        stages
+    }
+
+    /// The mutations of an overlay, under its conditions.
+    pub(super) fn of_fragment(mut fragment: Fragment, at: &Pointer) -> Result<Vec<Self>, Refusal> {
+        let mut tests = std::mem::take(&mut fragment.globals);
+        tests.append(&mut fragment.tests);
+        let condition = Cel::all(tests);
+        let mut stages = Self::of_overlay(fragment);
+        if stages.len() > 1 && !condition.is_true() {
+            let problem = Problem::new(
+                "a condition in an overlay for each element",
+                "it takes several mutations, and the condition is that of the object before",
+                "write it as a precondition",
+            );
+            return Err(problem.at(at));
+        }
+        for stage in &mut stages {
+            stage.condition = condition.clone();
+        }
+        Ok(stages)
+    }
+
+    /// The expression, under a condition.
+    pub(super) fn expression(&self, rule: &Cel) -> Cel {
+        let condition = Cel::all(vec![rule.clone(), self.condition.clone()]);
+        match &self.change {
+            Change::Apply(cel) => Cel::if_else(condition, cel.clone(), Cel::message("Object", Vec::new())),
+            Change::Patch(cel) => Cel::if_else(condition, cel.clone(), Cel::List(Vec::new())),
+        }
+    }
+
+    pub(super) const fn cel(&self) -> &Cel {
+        match &self.change {
+            Change::Apply(cel) | Change::Patch(cel) => cel,
+        }
+    }
+
+    pub(super) const fn is_apply(&self) -> bool {
+        matches!(self.change, Change::Apply(_))
+    }
+}

@@ -1,0 +1,116 @@
+//! One folder for each construct: `policy.yaml` becomes `expected.yaml`, or is refused as `refused.txt` says.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `policy.yaml` | a classic policy; the first line says what the case shows |
+//! | `expected.yaml` | the new policies, as they are written |
+//! | `refused.txt` | a line for each rule that is not converted: its name, the construct and the reason |
+//! | `input.yaml` | objects on which both must have the same result |
+//! | `options` | `accept: NAME` and `to: map`, each on a line |
+//!
+//! `UPDATE=1` writes `expected.yaml` and `refused.txt`: read the change.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kyv::convert::{Difference, Options, Outcome, Target};
+
+use crate::pairs::{conversions, documents, error, faults, mutator, result};
+
+fn folders() -> Vec<PathBuf> {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/convert/cases");
+    let mut folders: Vec<PathBuf> = fs::read_dir(cases).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.sort();
+    folders
+}
+
+fn options(folder: &Path) -> Options {
+    let text = fs::read_to_string(folder.join("options")).unwrap_or_default();
+    let mut options = Options::default();
+    for line in text.lines() {
+        match line.split_once(": ") {
+            Some(("accept", name)) => {
+                let difference = Difference::ALL.into_iter().find(|difference| difference.name() == name);
+                options.accepts.push(difference.unwrap_or_else(|| panic!("{line}")));
+            }
+            Some(("to", "map")) => options.target = Target::AdmissionPolicy,
+            _ => panic!("{}: {line}", folder.display()),
+        }
+    }
+    options
+}
+
+/// The text of the new policies, and what was refused.
+fn converted(text: &str, options: &Options) -> (String, String) {
+    let mut policies = Vec::new();
+    let mut refused = String::new();
+    for (_, conversion) in conversions(text, options) {
+        policies.extend(conversion.documents);
+        for rule in conversion.rules {
+            if let Outcome::Refused(refusal) = rule.outcome {
+                refused.push_str(&format!("{}: {}: {}\n", rule.name, refusal.construct, refusal.reason));
+            }
+        }
+    }
+    (policies.join("---\n"), refused)
+}
+
+#[test]
+fn constructs_become_what_their_cases_say() {
+    let is_updated = std::env::var_os("UPDATE").is_some();
+    let mut wrong = Vec::new();
+    for folder in folders() {
+        let text = fs::read_to_string(folder.join("policy.yaml")).unwrap();
+        let options = options(&folder);
+        let (policies, refused) = converted(&text, &options);
+        assert_eq!(converted(&text, &options), (policies.clone(), refused.clone()), "{}", folder.display());
+        for (file, found) in [("expected.yaml", &policies), ("refused.txt", &refused)] {
+            let path = folder.join(file);
+            let expected = fs::read_to_string(&path).unwrap_or_default();
+            if *found == expected {
+                continue;
+            }
+            if is_updated {
+                if found.is_empty() {
+                    fs::remove_file(&path).unwrap()
+                } else {
+                    fs::write(&path, found).unwrap()
+                }
+            } else {
+                wrong.push(format!("{}: expected\n{expected}\nfound\n{found}", path.display()));
+            }
+        }
+        wrong.extend(faults(&policies).into_iter().map(|fault| format!("{}: {fault}", folder.display())));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn both_generations_of_a_case_do_the_same() {
+    let mut different = Vec::new();
+    for folder in folders() {
+        let Ok(input) = fs::read_to_string(folder.join("input.yaml")) else { continue };
+        let text = fs::read_to_string(folder.join("policy.yaml")).unwrap();
+        let options = options(&folder);
+        let (policies, _) = converted(&text, &options);
+        let sorts = options.accepts.contains(&Difference::Order);
+        let classic = mutator("classic", &text).unwrap();
+        let new = match mutator("new", &policies) {
+            Ok(new) => new,
+            Err(error) => {
+                different.push(format!("{}: {error}\n{policies}", folder.display()));
+                continue;
+            }
+        };
+        for object in documents(&input) {
+            let mut object_text = String::new();
+            kyv::yaml::print(&object, &mut object_text);
+            let (one, other) = (result(&classic, &object_text, sorts), result(&new, &object_text, sorts));
+            if one != other {
+                let errors = [error(&classic, &object_text), error(&new, &object_text)];
+                different.push(format!("{}\n{one:?}\n{other:?}\n{errors:?}", folder.display()));
+            }
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}

@@ -1,0 +1,5 @@
+//! Conversion of classic policies to CEL policies.
+
+mod cases;
+mod corpora;
+mod pairs;

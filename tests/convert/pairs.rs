@@ -1,0 +1,132 @@
+//! A policy and what it became, run on the same objects.
+
+use std::sync::Arc;
+
+use kyv::convert::{Conversion, Difference, Options, Outcome, convert};
+use kyv::policy::{DocumentKind, Policy, kind_of, parse};
+use kyv::value::{Map, Value};
+use kyv::yaml::{Limits, Source, read};
+use kyv::{Input, Mutator};
+
+/// The documents of a text with their values.
+pub fn documents(text: &str) -> Vec<Value> {
+    let source = Arc::new(Source::new("text", text));
+    let read = read(&source, &Limits::default()).unwrap_or_default();
+    read.into_iter().filter_map(kyv::yaml::Document::into_value).collect()
+}
+
+/// The classic policies of a text that load, with what they become.
+pub fn conversions(text: &str, options: &Options) -> Vec<(Value, Conversion)> {
+    let mut converted = Vec::new();
+    for document in documents(text) {
+        if kind_of(&document) != DocumentKind::Policy {
+            continue;
+        }
+        let Ok(Policy::Classic(policy)) = parse(&document, kyv::semantics::Semantics::default()) else {
+            continue;
+        };
+        let conversion = convert(&document, &policy, &[], options);
+        converted.push((document, conversion));
+    }
+    converted
+}
+
+pub fn options(accepts: &[Difference]) -> Options {
+    Options { accepts: accepts.to_vec(), ..Options::default() }
+}
+
+/// Whether all mutate rules of a policy were converted.
+pub fn is_whole(conversion: &Conversion) -> bool {
+    !conversion.rules.is_empty()
+        && conversion.rules.iter().all(|rule| matches!(rule.outcome, Outcome::Converted(_)))
+}
+
+/// Why the API or Kyverno would refuse a new policy.
+pub fn faults(text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    for document in documents(text) {
+        if kind_of(&document) == DocumentKind::Binding {
+            continue;
+        }
+        if let Err(errors) = parse(&document, kyv::semantics::Semantics::default()) {
+            faults.extend(errors.iter().map(|error| format!("{}: {}", error.pointer, error.message)));
+        }
+    }
+    faults
+}
+
+/// What policies make of an object: the object without nulls and empty lists and maps, or that there is an error. `sorts`
+/// the elements of lists.
+pub fn result(mutator: &Mutator, object: &str, sorts: bool) -> Result<String, String> {
+    let report = mutator.mutate(object).map_err(|error| format!("unreadable: {error}"))?;
+    if report.has_errors() {
+        return Ok("error".to_owned());
+    }
+    let value = Value::from_json(&report.json()).map_err(|error| error.to_string())?;
+    let normal = normal(&value);
+    Ok(if sorts { sorted(&normal) } else { normal }.to_json())
+}
+
+/// With the elements of lists in the order of their text.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => members.iter().map(|(key, member)| (key.clone(), sorted(member))).collect(),
+        Value::Array(items) => {
+            let mut items: Vec<Value> = items.iter().map(sorted).collect();
+            items.sort_by_key(Value::to_json);
+            Value::array(items)
+        }
+        other => other.clone(),
+    }
+}
+
+/// The first error of the policies on an object.
+pub fn error(mutator: &Mutator, object: &str) -> String {
+    let Ok(report) = mutator.mutate(object) else { return String::new() };
+    let errors = report.rules().filter_map(|rule| match rule.outcome() {
+        kyv::Outcome::Error(message) => Some(message),
+        _ => None,
+    });
+    errors.collect::<Vec<_>>().join("; ")
+}
+
+/// Keys sorted, without nulls and empty lists and maps.
+pub fn normal(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut kept: Vec<_> = members
+                .iter()
+                .map(|(key, member)| (key.clone(), normal(member)))
+                .filter(|(_, member)| !is_empty(member))
+                .collect();
+            kept.sort_by(|(one, _), (other, _)| one.cmp(other));
+            let mut map = Map::with_capacity(kept.len());
+            for (key, member) in kept {
+                map.insert(key, member);
+            }
+            Value::object(map)
+        }
+        Value::Array(items) => Value::array(items.iter().map(normal).collect()),
+        other => other.clone(),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    }
+}
+
+/// Policies as a mutator.
+pub fn mutator(name: &str, policies: &str) -> Result<Mutator, String> {
+    Mutator::builder().policies(Input::text(name, policies)).build().map_err(|error| error.to_string())
+}
+
+/// The same as Kyverno does it.
+pub fn mutator_as(name: &str, policies: &str, semantics: kyv::Semantics) -> Result<Mutator, String> {
+    let builder = Mutator::builder().policies(Input::text(name, policies)).semantics(semantics);
+    builder.build().map_err(|error| error.to_string())
+}
