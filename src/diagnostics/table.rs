@@ -76,6 +76,7 @@ codes! {
     Reformatted = 118 "comments or aliases of a document could not be kept",
     UnusedInput = 119 "a part of an input file is ignored",
     HelmTemplate = 120 "a Helm template that was not rendered",
+    FileExists = 121 "a file that would be overwritten",
 
     UnknownField = 201 "a policy has an unknown field",
     WrongType = 202 "a field of a policy has the wrong type",
@@ -220,4 +221,5 @@ codes! {
     LeftOut = 808 "the output leaves something out",
     AsWritten = 809 "objects are evaluated as written: their defaults are not known",
     NoWebhooks = 810 "a kind that no webhook is called for",
+    NotConverted = 811 "a rule that has no exact form as CEL",
 }

@@ -138,6 +138,7 @@ fn help_texts_match_snapshots() {
         "cel-query",
         "cel-check",
         "cel-functions",
+        "convert",
         "jp",
         "jp-query",
         "jp-parse",

@@ -4,6 +4,7 @@ mod cel;
 mod choice;
 mod codes;
 mod commands;
+mod convert;
 mod diagnostics;
 mod diff;
 mod explain;

@@ -67,7 +67,7 @@ impl Checked {
         let (mut differs, mut refuses) = (false, false);
         for one in &proof.counterexamples {
             match one.kind.accepted_as() {
-                Some(name) if accepted.iter().any(|accepted| accepted.name() == name) => found.push(name),
+                Some(name) if accepted.iter().any(|accepted| accepted.difference().name() == name) => found.push(name),
                 // Errors are no difference that a pair is equal but for.
                 Some(name) if one.kind != DifferenceKind::Admits => names.push(name),
                 _ => differs = true,
@@ -97,7 +97,7 @@ impl Checked {
 }
 
 /// Proves the pairs of the arguments. Errors are reported.
-pub(super) fn run(arguments: &Arguments, options: &RunOptions, reporter: &mut Reporter) {
+pub(super) fn run(arguments: &Arguments, output: Option<Output>, options: &RunOptions, reporter: &mut Reporter) {
     let [old, new] = &*arguments.check else { return };
     let Some(found) = reporter.ok(pairs(old, new)) else { return };
     let Some(given) = given(options, reporter) else { return };
@@ -127,7 +127,7 @@ pub(super) fn run(arguments: &Arguments, options: &RunOptions, reporter: &mut Re
     }
     // As everywhere, nothing is printed if an input cannot be read.
     if all.len() == count {
-        print(&all, arguments.output, reporter);
+        print(&all, output, reporter);
     }
 }
 

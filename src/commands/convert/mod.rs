@@ -1,50 +1,82 @@
-//! `convert`: CEL policies for classic ones, with a proof.
+//! `convert`: CEL policies for classic ones, and the proof that policies do the same as others.
 
 mod check;
+mod files;
 mod pairs;
+mod report;
 mod text;
+mod write;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use crate::convert::{Difference, Options, Target};
+use crate::diagnostics::Code;
 use crate::proof;
 use crate::semantics::Semantics;
+use crate::source::custom_kinds;
 
 use super::argument_values::choice_parser;
 use super::arguments::{EngineArguments, SEMANTICS};
 use super::exit::Exit;
 use super::options::RunOptions;
-use super::session::on_threads;
+use super::reporter::Reporter;
+use super::session::{kind_schemas, on_threads, schemas};
 
 const EXAMPLES: &str = "\
 Examples:
-  # Whether a policy that was rewritten by hand does the same
-  kubectl kyv convert --check add-labels.yaml add-labels-mpol.yaml
+  # A policy as MutatingPolicy, on standard output
+  kubectl kyv convert -p add-labels.yaml
 
-  # All policies of two folders, paired by the names of files and folders, as tables for a pull request
-  kubectl kyv convert --check policies/ mutating-policies/ -o markdown
+  # All policies of a folder, each beside the old one; kustomizations name the new files, too
+  kubectl kyv convert -p policies/ -i
 
-  # Also on the manifests of a repository; the order of list elements does not matter
-  kubectl kyv convert --check old.yaml new.yaml -f manifests/ --accept order";
+  # As policies of the API server, into another folder
+  kubectl kyv convert -p policies/ --to map -o admission-policies/
 
-/// Prove that policies do the same as the ones that they replace.
+  # The order of list elements may differ: shorter policies
+  kubectl kyv convert -p policies/ -o mutating-policies/ --accept order
+
+  # Whether the policies of two folders do the same, paired by the names of files and folders
+  kubectl kyv convert --check policies/ mutating-policies/
+
+  # Also on the manifests of a repository, as tables for a pull request
+  kubectl kyv convert --check old.yaml new.yaml -f manifests/ -o markdown";
+
+/// Convert classic policies to CEL policies, and prove that policies do the same.
 ///
-/// Both sides are run on many requests: on given objects, and on objects made from what the policies mention, with each
-/// condition true and broken, fields missing, null and empty, lists of no, one and several elements. It is evidence by
-/// test, not by logic.
+/// With -p, a rule is converted exactly, or not at all: the report on stderr says what became of each, and why not.
+/// Nothing is approximated; a difference is written only where --accept names it, with a comment at the place.
 ///
-/// Exits with 0 if all answers are equal, with 1 if some differ, with 2 if an input cannot be read, and with 3 if
-/// something could not be compared.
+/// With --check, both sides are run on many requests: on given objects, and on objects made from what the policies
+/// mention. Each condition is true and broken; fields are missing, null and empty; lists have no, one and several
+/// elements. It is evidence by test, not by logic.
+///
+/// Exits with 0 if all rules were converted, or all answers are equal; with 1 if some answers differ; with 2 if an input
+/// cannot be read; and with 3 if some rule was not converted, or something could not be compared.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 pub(super) struct Arguments {
-    /// Compare the policies of two files or directories. Directories are paired by the names in them; several policies
-    /// of a pair count as a whole.
-    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], required = true, help_heading = "Input")]
+    /// Classic policies to convert: a file, a directory with everything below it, a glob, or - for standard input.
+    #[arg(short, long, value_name = "PATH", required_unless_present = "check", value_delimiter = ',', help_heading = "Input")]
+    policy: Vec<PathBuf>,
+    /// Compare the policies of two files or directories instead. Directories are paired by the names in them; several
+    /// policies of a pair count as a whole.
+    #[arg(
+        long,
+        num_args = 2,
+        value_names = ["OLD", "NEW"],
+        conflicts_with_all = ["policy", "rule", "to", "in_place", "force"],
+        help_heading = "Input"
+    )]
     check: Vec<PathBuf>,
-    /// Files, directories and globs with further objects for the proof; - is standard input.
-    #[arg(short, long, value_name = "PATH", value_delimiter = ',', help_heading = "Input")]
+    /// Convert only rules with these names; * and ? are wildcards. A name without / is that of a policy. The other rules
+    /// of a policy must stay in it.
+    #[arg(long, value_name = "POLICY/RULE", value_delimiter = ',', help_heading = "Input")]
+    rule: Vec<String>,
+    /// With --check: files, directories and globs with further objects; - is standard input.
+    #[arg(short, long, value_name = "PATH", value_delimiter = ',', requires = "check", help_heading = "Input")]
     filename: Vec<PathBuf>,
     #[arg(
         long,
@@ -54,29 +86,74 @@ pub(super) struct Arguments {
         help_heading = "Input"
     )]
     crds: Vec<PathBuf>,
-    /// How many objects are generated for each rule: full is 2,000, fast 200.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Effort::Full, help_heading = "Evaluation")]
-    proof: Effort,
+    /// What the policies become.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = To::Mpol, help_heading = "Conversion")]
+    to: To,
     /// Differences that are accepted.
-    #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',', help_heading = "Evaluation")]
+    #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',', help_heading = "Conversion")]
     accept: Vec<Accepted>,
-    /// Which side to take where Kyverno's documentation and its controllers differ.
+    /// With --check, how many objects are generated for each rule: full is 2,000, fast 200.
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_enum,
+        default_value_t = Effort::Full,
+        requires = "check",
+        help_heading = "Evaluation"
+    )]
+    proof: Effort,
+    /// With --check, which side to take where Kyverno's documentation and its controllers differ.
     #[arg(
         long,
         value_name = "NAME",
         value_parser = choice_parser(&SEMANTICS),
         default_value = "documented",
+        requires = "check",
         help_heading = "Evaluation"
     )]
     semantics: Semantics,
     #[command(flatten)]
     engine: EngineArguments,
-    /// The output format; by default text.
-    #[arg(short, long, value_name = "FORMAT", value_enum, help_heading = "Output")]
-    output: Option<Output>,
+    /// Where the policies are written: a directory, one file for each file of -p. With json, the report as JSON on
+    /// standard output instead of the policies. With --check: json, or markdown for a pull request.
+    #[arg(short, long, value_name = "DIR|FORMAT", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Write each new policy beside the old one, `add-labels.mpol.yaml` beside `add-labels.yaml`, and add it to the
+    /// kustomization that names the old one.
+    #[arg(short, long, conflicts_with = "output", help_heading = "Output")]
+    in_place: bool,
+    /// Overwrite files that exist.
+    #[arg(long, help_heading = "Output")]
+    force: bool,
     /// Print only errors on stderr, no notes.
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
+}
+
+/// What policies become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum To {
+    /// `MutatingPolicy` and `NamespacedMutatingPolicy` of Kyverno.
+    Mpol,
+    /// `MutatingAdmissionPolicy` of Kubernetes, with its binding.
+    Map,
+}
+
+impl To {
+    const fn target(self) -> Target {
+        match self {
+            Self::Mpol => Target::MutatingPolicy,
+            Self::Map => Target::AdmissionPolicy,
+        }
+    }
+
+    /// The end of the names of files beside the old ones.
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Mpol => "mpol",
+            Self::Map => "map",
+        }
+    }
 }
 
 /// How many objects are generated.
@@ -102,23 +179,29 @@ impl Effort {
 enum Accepted {
     /// The order of the elements of lists that merge by key.
     Order,
+    /// The type of values that YAML reads after variables are replaced.
+    YamlTypes,
+    /// Upper and lower case of letters beyond ASCII.
+    UnicodeCase,
     /// `ReplicaSet` and `ReplicationController`, which autogen of CEL policies does not know.
     Replicationcontroller,
-    /// Requests that NEW admits and OLD denies with an error.
+    /// Errors that NEW does not have: of conditions that another one decides, or with --check of requests that OLD denies.
     Errors,
 }
 
 impl Accepted {
-    const fn name(self) -> &'static str {
+    const fn difference(self) -> Difference {
         match self {
-            Self::Order => "order",
-            Self::Replicationcontroller => "replicationcontroller",
-            Self::Errors => "errors",
+            Self::Order => Difference::Order,
+            Self::YamlTypes => Difference::YamlTypes,
+            Self::UnicodeCase => Difference::UnicodeCase,
+            Self::Replicationcontroller => Difference::ReplicationController,
+            Self::Errors => Difference::Errors,
         }
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Output {
     /// Everything, for programs.
     Json,
@@ -127,13 +210,54 @@ enum Output {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Exit {
-    let options = arguments.engine.options();
-    let options = RunOptions {
+    let mut options = RunOptions {
         manifests: arguments.filename.clone(),
         crds: arguments.crds.clone(),
         dialect: arguments.semantics.into(),
         quiet: arguments.quiet,
-        ..options
+        ..arguments.engine.options()
     };
-    on_threads(&options, |reporter| check::run(arguments, &options, reporter))
+    if !arguments.check.is_empty() {
+        return on_threads(&options, |reporter| {
+            if let Some(output) = output_of_check(arguments, reporter) {
+                check::run(arguments, output, &options, reporter);
+            }
+        });
+    }
+    options.workers = 1;
+    on_threads(&options, |reporter| {
+        if let Some(conversion) = conversion_options(arguments, &options, reporter) {
+            write::run(arguments, &options, &conversion, reporter);
+        }
+    })
+}
+
+/// The output of a comparison, `Some(None)` for text. Errors are reported.
+fn output_of_check(arguments: &Arguments, reporter: &mut Reporter) -> Option<Option<Output>> {
+    match arguments.output.as_deref().map(Path::to_str) {
+        None => Some(None),
+        Some(Some("json")) => Some(Some(Output::Json)),
+        Some(Some("markdown")) => Some(Some(Output::Markdown)),
+        Some(_) => {
+            reporter.error(Exit::Usage, Code::InvalidArgument, "-o with --check: expected json or markdown");
+            None
+        }
+    }
+}
+
+/// The options of the conversion. Errors are reported.
+fn conversion_options(
+    arguments: &Arguments,
+    options: &RunOptions,
+    reporter: &mut Reporter,
+) -> Option<Options> {
+    let kinds = reporter.loaded(custom_kinds(&options.crds, &options.input_limits))?;
+    Some(Options {
+        target: arguments.to.target(),
+        accepts: arguments.accept.iter().map(|accepted| accepted.difference()).collect(),
+        kinds: kind_schemas(&kinds),
+        schemas: reporter.valid(schemas(&kinds))?,
+        rules: arguments.rule.clone(),
+        resources: None,
+    })
 }

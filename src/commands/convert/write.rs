@@ -1,0 +1,215 @@
+//! Writing the new policies.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::commands::exit::Exit;
+use crate::commands::options::RunOptions;
+use crate::commands::reporter::Reporter;
+use crate::commands::spool::Spool;
+use crate::convert::{Options, Outcome, convert};
+use crate::diagnostics::Code;
+use crate::source::{Location, create_file, read_text, replace_file, replace_read_file};
+
+use super::Arguments;
+use super::files::{PolicyFile, read_policies};
+use super::report::{Converted, json, summary};
+
+/// The names of kustomizations.
+const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// Converts the policies of the arguments and writes the new ones.
+pub(super) fn run(
+    arguments: &Arguments,
+    options: &RunOptions,
+    conversion: &Options,
+    reporter: &mut Reporter,
+) {
+    let Some(files) = read_policies(&arguments.policy, options, reporter) else { return };
+    let mut converted = Vec::new();
+    for file in &files {
+        let target = target(arguments, file);
+        for policy in &file.policies {
+            let result = convert(&policy.value, &policy.policy, &policy.comments, conversion);
+            if !result.rules.is_empty() {
+                let target = target.as_ref().map(|path| path.display().to_string());
+                converted.push(Converted { file, policy, conversion: result, target });
+            }
+        }
+    }
+    for one in &converted {
+        for rule in &one.conversion.rules {
+            if let Outcome::Refused(refusal) = &rule.outcome {
+                reporter.error(Exit::Evaluation, Code::NotConverted, one.refused(rule, refusal));
+            }
+        }
+    }
+    let is_json = arguments.output.as_deref() == Some(Path::new("json"));
+    let is_written = arguments.in_place || arguments.output.is_some() && !is_json;
+    if is_written {
+        if !write_files(arguments, &files, &converted, reporter) {
+            return;
+        }
+    } else {
+        let text = if is_json { json(&converted) } else { texts(&converted) };
+        let mut spool = Spool::new();
+        if let Err(error) = spool.write_all(text.as_bytes()).and_then(|()| spool.print_all()) {
+            reporter.unwritten(&error);
+        }
+    }
+    reporter.summary(&summary(&converted));
+}
+
+/// All documents in one stream.
+fn texts(converted: &[Converted<'_>]) -> String {
+    let documents: Vec<&str> =
+        converted.iter().flat_map(|one| &one.conversion.documents).map(String::as_str).collect();
+    documents.join("---\n")
+}
+
+/// The file for the policies of a file.
+fn target(arguments: &Arguments, file: &PolicyFile) -> Option<PathBuf> {
+    if arguments.in_place {
+        let path = file.path.as_ref()?;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let extension = path.extension().unwrap_or_default().to_string_lossy();
+        return Some(path.with_file_name(format!("{stem}.{}.{extension}", arguments.to.suffix())));
+    }
+    let folder = arguments.output.as_ref().filter(|output| output.as_os_str() != "json")?;
+    Some(folder.join(&file.below))
+}
+
+/// Writes one file for each file of policies; whether all were written.
+fn write_files(
+    arguments: &Arguments,
+    files: &[PolicyFile],
+    converted: &[Converted<'_>],
+    reporter: &mut Reporter,
+) -> bool {
+    let mut texts: BTreeMap<PathBuf, (usize, Vec<&str>)> = BTreeMap::new();
+    for (index, file) in files.iter().enumerate() {
+        let Some(path) = target(arguments, file) else {
+            reporter.error(
+                Exit::Input,
+                Code::NotARegularFile,
+                "-i: standard input is no file beside which another one can be written",
+            );
+            return false;
+        };
+        let documents = converted.iter().filter(|one| std::ptr::eq(one.file, file));
+        let documents: Vec<&str> =
+            documents.flat_map(|one| &one.conversion.documents).map(String::as_str).collect();
+        if documents.is_empty() {
+            continue;
+        }
+        if let Some((other, _)) = texts.insert(path.clone(), (index, documents)) {
+            let other = files.get(other).map(|file| file.name.clone()).unwrap_or_default();
+            reporter.error(
+                Exit::Input,
+                Code::FileExists,
+                format_args!(
+                    "{}: the policies of {other} and {} would both be written there",
+                    path.display(),
+                    file.name
+                ),
+            );
+            return false;
+        }
+    }
+    let existing: Vec<&PathBuf> = texts.keys().filter(|path| path.exists()).collect();
+    if !arguments.force && !existing.is_empty() {
+        for path in existing {
+            reporter.error(
+                Exit::Input,
+                Code::FileExists,
+                format_args!("{}: the file exists; --force overwrites it", path.display()),
+            );
+        }
+        return false;
+    }
+    for (path, (index, documents)) in &texts {
+        let text = documents.join("---\n");
+        let written = if path.exists() {
+            replace_file(path, text.as_bytes())
+        } else {
+            create_file(path, text.as_bytes())
+        };
+        if reporter.ok(written).is_none() {
+            return false;
+        }
+        if let Some(old) =
+            files.get(*index).and_then(|file| file.path.as_ref()).filter(|_| arguments.in_place)
+        {
+            add_to_kustomization(old, path, reporter);
+        }
+    }
+    true
+}
+
+/// Adds a file to the kustomization of its folder, if that names the old file.
+fn add_to_kustomization(old: &Path, new: &Path, reporter: &mut Reporter) {
+    let Some(folder) = old.parent() else { return };
+    let names = (old.file_name(), new.file_name());
+    let (Some(old_name), Some(new_name)) =
+        (names.0.and_then(|name| name.to_str()), names.1.and_then(|name| name.to_str()))
+    else {
+        return;
+    };
+    let Some(path) = KUSTOMIZATIONS.iter().map(|name| folder.join(name)).find(|path| path.is_file()) else {
+        return;
+    };
+    let Some(source) = reporter.ok(read_text(&Location::file(&path), &crate::yaml::Limits::default())) else {
+        return;
+    };
+    if let Some(text) = with_entry(source.text(), old_name, new_name) {
+        reporter.ok(replace_read_file(&path, source.text().as_bytes(), text.as_bytes()));
+    }
+}
+
+/// A kustomization in which another file follows the one of that name; `None` if it names both, or not the first.
+fn with_entry(text: &str, old: &str, new: &str) -> Option<String> {
+    let entry = |line: &str| {
+        let name = line.trim_start().strip_prefix("- ")?;
+        let name = name.split(" #").next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+        Some(name.strip_prefix("./").unwrap_or(name).to_owned())
+    };
+    if text.lines().any(|line| entry(line).as_deref() == Some(new)) {
+        return None;
+    }
+    let mut out = String::new();
+    let mut is_added = false;
+    for line in text.split_inclusive('\n') {
+        out.push_str(line);
+        if !is_added && entry(line).as_deref() == Some(old) {
+            let indent = line.len() - line.trim_start().len();
+            if !line.ends_with('\n') {
+                out.push('\n');
+            }
+            let name = if line.contains(&format!("./{old}")) { format!("./{new}") } else { new.to_owned() };
+            out.push_str(&format!("{}- {name}\n", " ".repeat(indent)));
+            is_added = true;
+        }
+    }
+    is_added.then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kustomization_names_the_new_file_after_the_old_one() {
+        let text = "resources:\n  - a.yaml # old\n  - ./b.yaml\n";
+        assert_eq!(
+            with_entry(text, "a.yaml", "a.mpol.yaml").unwrap(),
+            "resources:\n  - a.yaml # old\n  - a.mpol.yaml\n  - ./b.yaml\n"
+        );
+        assert_eq!(
+            with_entry(text, "b.yaml", "b.mpol.yaml").unwrap(),
+            "resources:\n  - a.yaml # old\n  - ./b.yaml\n  - ./b.mpol.yaml\n"
+        );
+        assert_eq!(with_entry(text, "c.yaml", "c.mpol.yaml"), None);
+        assert_eq!(with_entry("resources:\n- a.yaml\n- a.mpol.yaml\n", "a.yaml", "a.mpol.yaml"), None);
+    }
+}
