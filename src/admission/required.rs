@@ -105,7 +105,8 @@ fn missing_named(id: TypeId, value: &Value, at: &Pointer, depth: usize) -> Optio
                 match (found, stripped(&field.kind)) {
                     (None, Kind::Named(id)) => {
                         let empty = Value::empty_object();
-                        missing_named(*id, &empty, &at.key(field.name), depth + 1).filter(|_| depth < MAX_DEPTH)
+                        missing_named(*id, &empty, &at.key(field.name), depth + 1)
+                            .filter(|_| depth < MAX_DEPTH)
                     }
                     (None, Kind::Map(_)) => None,
                     (None, Kind::List(_)) if !NOT_EMPTY.contains(&field.name) => None,
@@ -156,12 +157,12 @@ pub fn without_dropped(object: &Value, kind: &GroupVersionKind) -> Value {
 /// What is kept of a value; `None` for nothing.
 fn kept(value: &Value, kind: Option<&Kind>) -> Option<Value> {
     let is_pointer = matches!(kind, Some(Kind::Pointer(_)));
-    let kind = kind.map(stripped).and_then(|kind| match kind {
+    let kind = kind.map(stripped).map(|kind| match kind {
         Kind::Named(id) => match &id.get().shape {
-            Shape::Collection(kind) => Some(stripped(kind)),
-            Shape::Struct(_) => Some(kind),
+            Shape::Collection(kind) => stripped(kind),
+            Shape::Struct(_) => kind,
         },
-        other => Some(other),
+        other => other,
     });
     match value {
         Value::Null => None,
@@ -234,7 +235,10 @@ mod tests {
             (r#"{"spec":{"containers":[]}}"#, Some("spec.containers")),
             (r#"{"spec":{"containers":[{"image":"i"}]}}"#, Some("spec.containers[0].name")),
             (r#"{"spec":{"containers":[{"name":"a"}]}}"#, None),
-            (r#"{"spec":{"containers":[{"name":"a","env":[{"value":"x"}]}]}}"#, Some("spec.containers[0].env[0].name")),
+            (
+                r#"{"spec":{"containers":[{"name":"a","env":[{"value":"x"}]}]}}"#,
+                Some("spec.containers[0].env[0].name"),
+            ),
         ] {
             let found = missing_required(&json(object), &pod).map(|at| at.to_string());
             assert_eq!(found.as_deref(), expected, "{object}");
@@ -250,12 +254,18 @@ mod tests {
                 r#"{"spec":{"securityContext":{},"volumes":[{"name":"a","emptyDir":{}}]}}"#,
                 r#"{"spec":{"securityContext":{},"volumes":[{"name":"a","emptyDir":{}}]}}"#,
             ),
-            (r#"{"spec":{"containers":[{"resources":{"limits":{}}}],"x":null}}"#, r#"{"spec":{"containers":[{}]}}"#),
+            (
+                r#"{"spec":{"containers":[{"resources":{"limits":{}}}],"x":null}}"#,
+                r#"{"spec":{"containers":[{}]}}"#,
+            ),
             (r#"{"spec":{"unknown":{}}}"#, r#"{"spec":{"unknown":{}}}"#),
         ] {
             assert_eq!(without_dropped(&json(object), &pod), json(expected), "{object}");
         }
         let custom = GroupVersionKind::new("a.b/v1", "Widget");
-        assert_eq!(without_dropped(&json(r#"{"a":{},"b":null,"c":[]}"#), &custom), json(r#"{"a":{},"c":[]}"#));
+        assert_eq!(
+            without_dropped(&json(r#"{"a":{},"b":null,"c":[]}"#), &custom),
+            json(r#"{"a":{},"c":[]}"#)
+        );
     }
 }

@@ -82,7 +82,8 @@ fn note<'n>(
     }
     for operand in operands {
         let places = origin(operand, on, &mut PathSet::default()).scalars();
-        for (place, literal) in places.iter().flat_map(|place| literals.iter().map(move |one| (place, *one))) {
+        for (place, literal) in places.iter().flat_map(|place| literals.iter().map(move |one| (place, *one)))
+        {
             if found.len() < MAX_LITERALS {
                 found.push((place.clone(), literal.clone()));
             }

@@ -70,6 +70,19 @@ pub(super) struct Difference {
     pub(super) kind: DifferenceKind,
     /// What makes differences the same: the error, or the paths that differ.
     pub(super) cause: String,
+    /// Whether the new policies do what is documented, and only Kyverno does something else.
+    pub(super) is_in_kyverno: bool,
+}
+
+impl Difference {
+    const fn new(kind: DifferenceKind, cause: String) -> Self {
+        Self { kind, cause, is_in_kyverno: false }
+    }
+
+    /// What it is grouped by.
+    pub(super) fn key(self) -> super::Key {
+        (self.kind, self.is_in_kyverno, self.cause)
+    }
 }
 
 /// The answers of both sides to a request that both could answer.
@@ -97,12 +110,12 @@ pub(super) fn difference(pair: &Pair<'_>, schemas: &ObjectSchemas) -> Option<Dif
         let is_untouched = matches!(pair.new, Answer::Admitted(after) if after == pair.before);
         let kind = if is_replica && is_untouched { DifferenceKind::Replicas } else { found };
         let cause = if kind == DifferenceKind::Replicas { String::new() } else { cause };
-        Some(Difference { kind, cause })
+        Some(Difference::new(kind, cause))
     };
     match (pair.old, pair.new) {
-        (Answer::Unknown(_), _) | (_, Answer::Unknown(_)) | (Answer::Denied { .. }, Answer::Denied { .. }) => {
-            None
-        }
+        (Answer::Unknown(_), _)
+        | (_, Answer::Unknown(_))
+        | (Answer::Denied { .. }, Answer::Denied { .. }) => None,
         (Answer::Denied { message, .. }, Answer::Admitted(_)) => {
             replica(DifferenceKind::Admits, without_values(message))
         }
@@ -110,7 +123,7 @@ pub(super) fn difference(pair: &Pair<'_>, schemas: &ObjectSchemas) -> Option<Dif
             let is_changed = is_changed(pair.before, pair.old);
             let kind =
                 if is_changed { DifferenceKind::RefusesChanged } else { DifferenceKind::RefusesUntouched };
-            Some(Difference { kind, cause: without_values(message) })
+            Some(Difference::new(kind, without_values(message)))
         }
         (Answer::Admitted(old), Answer::Admitted(new)) => {
             let [before, old, new] = [pair.before, old, new].map(|value| without_dropped(value, &kind));
@@ -121,13 +134,13 @@ pub(super) fn difference(pair: &Pair<'_>, schemas: &ObjectSchemas) -> Option<Dif
             let paths = PathSet::differences(&old, &new);
             let cause = cause(&paths, &kind);
             if sorted(&old, schema.forms()) == sorted(&new, schema.forms()) {
-                return Some(Difference { kind: DifferenceKind::Order, cause: String::new() });
+                return Some(Difference::new(DifferenceKind::Order, String::new()));
             }
             if new == before {
                 return replica(DifferenceKind::Skips, cause);
             }
             let found = if old == before { DifferenceKind::Touches } else { DifferenceKind::Result };
-            Some(Difference { kind: found, cause })
+            Some(Difference::new(found, cause))
         }
     }
 }
@@ -141,8 +154,12 @@ fn cause(paths: &PathSet, kind: &GroupVersionKind) -> String {
             && path.len() > above.len()
             && path.iter().zip(&above).all(|(step, key)| matches!(step, Step::Key(name) if **name == **key));
         let path = if is_inside { &path[above.len()..] } else { &path[..] };
+        // Keys of labels and annotations may be made of values of the object.
+        let is_map =
+            |step: &Step| matches!(step, Step::Key(key) if ["labels", "annotations"].contains(&&**key));
+        let end = path.iter().position(is_map).map_or(path.len(), |index| index + 1);
         let mut set = PathSet::default();
-        set.insert(path);
+        set.insert(&path[..end]);
         set.to_string()
     });
     let mut shown: Vec<String> = shown.collect();
@@ -237,11 +254,23 @@ mod tests {
         let turned = "containers: [{name: b, image: i}, {name: a, image: i}]";
         let dns = "containers: [{name: a, image: i}], dnsPolicy: None";
         assert_eq!(of(dns, dns), None);
-        assert_eq!(of("containers: [{name: a, image: i, resources: {}}], volumes: []", "containers: [{name: a, image: i}]"), None);
+        assert_eq!(
+            of(
+                "containers: [{name: a, image: i, resources: {}}], volumes: []",
+                "containers: [{name: a, image: i}]"
+            ),
+            None
+        );
         assert_eq!(of(two, turned), Some((DifferenceKind::Order, String::new())));
         assert_eq!(of(dns, two), Some((DifferenceKind::Result, "spec.containers, spec.dnsPolicy".into())));
-        assert_eq!(of(dns, "containers: [{name: a, image: i}]").map(|found| found.0), Some(DifferenceKind::Skips));
-        assert_eq!(of("containers: [{name: a, image: i}]", dns).map(|found| found.0), Some(DifferenceKind::Touches));
+        assert_eq!(
+            of(dns, "containers: [{name: a, image: i}]").map(|found| found.0),
+            Some(DifferenceKind::Skips)
+        );
+        assert_eq!(
+            of("containers: [{name: a, image: i}]", dns).map(|found| found.0),
+            Some(DifferenceKind::Touches)
+        );
         let refused = compared(&plain, Some(&plain), None);
         assert_eq!(refused, Some((DifferenceKind::RefusesUntouched, "no such key: ".into())));
         assert_eq!(compared(&plain, None, Some(&plain)).map(|found| found.0), Some(DifferenceKind::Admits));

@@ -20,7 +20,7 @@ use crate::admission::{KindSchemas, View};
 use crate::engine::Limits;
 use crate::patch::Schemas;
 use crate::policy::Policy;
-use crate::semantics::Semantics;
+use crate::semantics::{DivergenceSet, Semantics};
 use crate::value::{GroupVersionKind, Value};
 
 pub use compare::DifferenceKind;
@@ -103,6 +103,8 @@ pub struct Counterexample {
     pub new: Answer,
     /// Why the new policies leave the object alone.
     pub new_reasons: Vec<String>,
+    /// Where the new policies do what is documented, and only Kyverno does not: the divergences.
+    pub divergences: Option<DivergenceSet>,
     /// How many requests differ in this way.
     pub requests: usize,
     /// What the new policies may have fallen into.
@@ -121,13 +123,28 @@ pub fn kinds(policies: &[Policy]) -> Vec<GroupVersionKind> {
     Facts::of(policies, &[]).kinds
 }
 
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// The policies that are replaced.
+    pub old: &'a [Policy],
+    /// The policies that replace them.
+    pub new: &'a [Policy],
+    /// The new policies read with the semantics of Kyverno: where they do not do in a cluster what is documented, that is a
+    /// difference, too.
+    pub new_in_kyverno: Option<&'a [Policy]>,
+    /// Objects beside the generated ones.
+    pub given: &'a [Value],
+}
+
 /// Compares two sets of policies on given objects and on generated requests.
-pub fn prove(old: &[Policy], new: &[Policy], given: Vec<Value>, options: &Options) -> Proof {
+pub fn prove(input: &Input<'_>, options: &Options) -> Proof {
+    let Input { old, new, given, .. } = *input;
     let facts = Facts::of(old, new);
-    let sides = Sides::new((old, new), &facts.users, &facts.data_keys, options);
+    let sides = Sides::new(input, &facts.users, &facts.data_keys, options);
     let limit = options.requests_per_rule.saturating_mul(facts.rules.max(1));
     let generator = Generator { sides: &sides, facts: &facts, limit, seed: options.seed };
-    let given = given.into_iter().map(|object| Case::of(object, "given")).collect();
+    let given = given.iter().map(|object| Case::of(object.clone(), "given")).collect();
     let runs = generator.run(given);
     let mut proof = Proof { coverage: Coverage::of(old, new), ..Proof::default() };
     proof.unknown.extend(targets(old, new));
@@ -137,10 +154,10 @@ pub fn prove(old: &[Policy], new: &[Policy], given: Vec<Value>, options: &Option
         proof.count(&run);
         let schemas = sides.schemas();
         if let Some(difference) = difference_of(run.counted(), schemas) {
-            found.entry((difference.kind, difference.cause)).or_default().push(run);
+            found.entry(difference.key()).or_default().push(run);
         } else if let Some(difference) = difference_of(&run.written, schemas) {
             proof.only_written += 1;
-            written.entry((difference.kind, difference.cause)).or_default().push(run);
+            written.entry(difference.key()).or_default().push(run);
         }
     }
     let most = MAX_COUNTEREXAMPLES * facts.rules.max(1);
@@ -148,6 +165,7 @@ pub fn prove(old: &[Policy], new: &[Policy], given: Vec<Value>, options: &Option
         let mut all = Shrinker { sides: &sides, view }.counterexamples(found, most);
         for counterexample in &mut all {
             counterexample.traps = traps::of(counterexample, old, new);
+            counterexample.old_reasons.extend(traps::no_autogen(&counterexample.before, old));
         }
         all
     };
@@ -156,19 +174,28 @@ pub fn prove(old: &[Policy], new: &[Policy], given: Vec<Value>, options: &Option
     proof
 }
 
-/// Requests that differ, by kind and cause of the difference.
-type Differences = BTreeMap<(DifferenceKind, String), Vec<Run>>;
+/// What differences are grouped by: their kind, whether it is one in Kyverno alone, and the cause.
+type Key = (DifferenceKind, bool, String);
+
+/// Requests that differ.
+type Differences = BTreeMap<Key, Vec<Run>>;
 
 /// How the answers to a request differ.
 fn difference_of(answers: &sides::Answers, schemas: &ObjectSchemas) -> Option<Difference> {
     let before = &answers.before;
     let pair = |new| Pair { before, old: &answers.old.answer, new };
-    difference(&pair(&answers.new.answer), schemas).or_else(|| {
+    let of_orders = || {
         let reversed = answers.reversed.as_ref()?;
         let between = Pair { before, old: &answers.new.answer, new: reversed };
         let difference = difference(&between, schemas)?;
         Some(Difference { kind: DifferenceKind::PolicyOrder, ..difference })
-    })
+    };
+    let of_kyverno = || {
+        let in_kyverno = answers.in_kyverno.as_ref()?;
+        let difference = difference(&pair(&in_kyverno.answer), schemas)?;
+        Some(Difference { is_in_kyverno: true, ..difference })
+    };
+    difference(&pair(&answers.new.answer), schemas).or_else(of_orders).or_else(of_kyverno)
 }
 
 impl Proof {
@@ -196,7 +223,8 @@ impl Proof {
 /// The policies that change other objects than that of the request, which is not compared.
 fn targets(old: &[Policy], new: &[Policy]) -> Vec<String> {
     let sides = [("OLD", old), ("NEW", new)];
-    let all = sides.into_iter().flat_map(|(side, policies)| policies.iter().map(move |policy| (side, policy)));
+    let all =
+        sides.into_iter().flat_map(|(side, policies)| policies.iter().map(move |policy| (side, policy)));
     all.filter(|(_, policy)| policy.has_targets())
         .map(|(side, policy)| {
             format!("{side} {} changes other objects than that of the request (targets)", policy.full_name())

@@ -1,6 +1,7 @@
 //! One request of the proof, and how a set of policies answers it.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
@@ -10,6 +11,7 @@ use crate::diagnostics::Code;
 use crate::engine::{Engine, Lookup, LookupError, LookupSource, World};
 use crate::report::{ElementOutcome, ObjectReport, Outcome, RuleReport, SkipReason, Trace};
 use crate::resources::{KindResource, Resources, builtin_resource};
+use crate::semantics::DivergenceSet;
 use crate::value::{GroupVersionKind, PathSet, Text, Value};
 
 /// The label with its name that every namespace of a cluster has.
@@ -76,6 +78,8 @@ pub(super) struct Evaluated {
     pub(super) looked_up: bool,
     /// Whether a rule was for the request.
     pub(super) is_matched: bool,
+    /// The divergences between documentation and Kyverno that were reached.
+    pub(super) divergences: DivergenceSet,
 }
 
 impl Evaluated {
@@ -88,6 +92,7 @@ impl Evaluated {
             conditions: Vec::new(),
             looked_up: false,
             is_matched: false,
+            divergences: DivergenceSet::NONE,
         }
     }
 }
@@ -134,6 +139,7 @@ impl Case {
             conditions: seen.conditions.into_iter().collect(),
             looked_up: world.looked_up.load(Ordering::Relaxed),
             is_matched: seen.is_matched,
+            divergences: report.divergences(),
         }
     }
 }
@@ -145,10 +151,7 @@ fn answer(report: &ObjectReport) -> Answer {
                 return Answer::Unknown(format!("{}: {}", rule.title(&policy.policy), error.message));
             }
             Outcome::Error(error) => {
-                return Answer::Denied {
-                    rule: rule.title(&policy.policy),
-                    message: error.message.clone(),
-                };
+                return Answer::Denied { rule: rule.title(&policy.policy), message: error.message.clone() };
             }
             _ => {}
         }
@@ -186,11 +189,15 @@ impl Seen {
                 self.reasons.push(format!("{title}: {reason}"));
             }
             Outcome::Error(error) => {
-                self.signature.push_str(&format!("{:?}", error.code));
                 let place = error.place.as_ref().map(|place| place.pointer.to_string());
-                self.signature.push_str(&place.unwrap_or_default());
+                let _ = write!(self.signature, "{:?} {}", error.code, place.unwrap_or_default());
             }
-            other => self.signature.push_str(other.word()),
+            other => {
+                if matches!(other, Outcome::NoChange) {
+                    self.reasons.push(format!("{title} applies and changes nothing"));
+                }
+                self.signature.push_str(other.word());
+            }
         }
         if let Some(trace) = &rule.trace {
             self.trace(&title, trace);

@@ -119,7 +119,10 @@ impl ObjectSchemas {
 fn has_valid_metadata(object: &Value) -> bool {
     let metadata = |field: &str| object.path(&["metadata", field]);
     let is_name = |field: &str| metadata(field).is_none_or(|name| name.as_str().is_some_and(is_name));
-    is_name("name") && is_name("namespace") && labels_are_valid(object)
+    let is_filled =
+        |field: &str| metadata(field).and_then(Value::as_str).is_some_and(|name| !name.is_empty());
+    let has_name = is_filled("name") || is_filled("generateName");
+    has_name && is_name("name") && is_name("namespace") && labels_are_valid(object)
 }
 
 /// Whether the labels of an object and of the templates in it are valid.
@@ -156,7 +159,10 @@ fn is_rbac_name(text: &str) -> bool {
 fn is_label_value(text: &str) -> bool {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let is_end = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
-    text.len() <= 63 && text.chars().all(is_inner) && is_end(text.chars().next()) && is_end(text.chars().last())
+    text.len() <= 63
+        && text.chars().all(is_inner)
+        && is_end(text.chars().next())
+        && is_end(text.chars().last())
 }
 
 fn is_key(key: &str) -> bool {

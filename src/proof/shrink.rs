@@ -8,7 +8,7 @@ use crate::value::{Pointer, Segment, Value};
 use super::compare::{Difference, DifferenceKind};
 use super::request::{Answers, Case};
 use super::sides::{self, Run, Sides};
-use super::{Counterexample, Differences, difference_of};
+use super::{Counterexample, Differences, Key, difference_of};
 
 /// The most evaluations for one counterexample.
 const MAX_EVALUATIONS: usize = 600;
@@ -21,13 +21,9 @@ pub(super) struct Shrinker<'a> {
 
 impl Shrinker<'_> {
     /// A counterexample for each cause, at most so many; each kind of difference has one before others have several.
-    pub(super) fn counterexamples(
-        &self,
-        found: &Differences,
-        most: usize,
-    ) -> Vec<Counterexample> {
+    pub(super) fn counterexamples(&self, found: &Differences, most: usize) -> Vec<Counterexample> {
         let mut number_in_kind: BTreeMap<DifferenceKind, usize> = BTreeMap::new();
-        let mut causes: Vec<(usize, &(DifferenceKind, String), &Vec<Run>)> = Vec::new();
+        let mut causes: Vec<(usize, &Key, &Vec<Run>)> = Vec::new();
         let mut by_count: Vec<_> = found.iter().collect();
         by_count.sort_by_key(|(cause, runs)| (cause.0, usize::MAX - runs.len()));
         for (cause, runs) in by_count {
@@ -44,10 +40,12 @@ impl Shrinker<'_> {
                 break;
             }
             let Some(smallest) = runs.iter().min_by_key(|run| run.case.object.weight()) else { continue };
-            let wanted = Difference { kind: cause.0, cause: cause.1.clone() };
+            let wanted = Difference { kind: cause.0, is_in_kyverno: cause.1, cause: cause.2.clone() };
             let Some((run, difference)) = self.shrunk(smallest, &wanted) else { continue };
-            if seen.insert((difference.kind, difference.cause)) {
-                all.push(self.counterexample(run, difference.kind, runs.len()));
+            let kind = difference.kind;
+            let is_in_kyverno = difference.is_in_kyverno;
+            if seen.insert(difference.key()) {
+                all.push(self.counterexample(run, (kind, is_in_kyverno), runs.len()));
             }
         }
         all.sort_by_key(|one| one.kind);
@@ -83,10 +81,26 @@ impl Shrinker<'_> {
         }
     }
 
-    fn counterexample(&self, run: Run, kind: DifferenceKind, requests: usize) -> Counterexample {
-        let Run { case, admitted, written } = run;
+    fn counterexample(
+        &self,
+        run: Run,
+        (kind, is_in_kyverno): (DifferenceKind, bool),
+        requests: usize,
+    ) -> Counterexample {
+        let Run { mut case, admitted, written } = run;
+        // Of several changes most are gone.
+        if case.origin.contains(", ") {
+            case.origin = "generated".into();
+        }
         let counted = admitted.filter(|_| self.view == View::Admitted);
-        let sides::Answers { before, old, new, reversed } = counted.unwrap_or(written);
+        let sides::Answers { before, old, new, reversed, in_kyverno } = counted.unwrap_or(written);
+        let in_kyverno = in_kyverno.filter(|_| is_in_kyverno);
+        let divergences = in_kyverno.as_ref().map(|evaluated| {
+            let mut all = evaluated.divergences;
+            all.extend(new.divergences);
+            all
+        });
+        let new = in_kyverno.unwrap_or(new);
         let answer = match (kind, reversed) {
             (DifferenceKind::PolicyOrder, Some(reversed)) => reversed,
             _ => new.answer,
@@ -99,6 +113,7 @@ impl Shrinker<'_> {
             old_reasons: old.reasons,
             new: answer,
             new_reasons: new.reasons,
+            divergences,
             requests,
             traps: Vec::new(),
         }
@@ -107,13 +122,15 @@ impl Shrinker<'_> {
     /// What came of a request, if it differs in the wanted way.
     fn differing(&self, case: &Case, wanted: &Difference) -> Option<(Run, Difference)> {
         // What is given may be anything.
-        if &*case.origin != "given" && !self.sides.schemas().admits(&case.object) {
+        let is_valid = |object: &Value| self.sides.schemas().admits(object);
+        if &*case.origin != "given" && !(is_valid(&case.object) && case.old.as_ref().is_none_or(is_valid)) {
             return None;
         }
         let run = self.sides.run(case);
         let difference = difference_of(self.answers(&run), self.sides.schemas())?;
         let paths = |cause: &'_ str| cause.split(", ").map(str::to_owned).collect::<BTreeSet<_>>();
         let is_same = difference.kind == wanted.kind
+            && difference.is_in_kyverno == wanted.is_in_kyverno
             && (difference.cause == wanted.cause
                 || !wanted.kind.is_refusal() && paths(&difference.cause).is_subset(&paths(&wanted.cause)));
         is_same.then_some((run, difference))
@@ -219,7 +236,8 @@ mod tests {
 
     #[test]
     fn objects_shrink_by_fields_elements_and_characters() {
-        let object = Value::from_json(r#"{"kind":"Pod","metadata":{"name":"web","labels":{"a":"xy"}},"l":[1]}"#);
+        let object =
+            Value::from_json(r#"{"kind":"Pod","metadata":{"name":"web","labels":{"a":"xy"}},"l":[1]}"#);
         let all: Vec<String> = smaller(&object.unwrap()).iter().map(Value::to_json).collect();
         let expected = [
             r#"{"kind":"Pod","metadata":{"name":"web","labels":{"a":"xy"}}}"#,

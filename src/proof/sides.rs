@@ -2,11 +2,12 @@
 
 use crate::engine::{Engine, Settings};
 use crate::policy::{Policy, PolicySet, UserInfo};
+use crate::semantics::Semantics;
 use crate::value::{Text, Value};
 
-use super::Options;
 use super::request::{Answer, Case, Evaluated};
 use super::schema::ObjectSchemas;
+use super::{Input, Options};
 
 /// Both sides, for each user of requests.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub(super) struct Sides {
     new: Vec<Engine>,
     /// The new policies in reverse order, if there are several.
     reversed: Vec<Engine>,
+    /// The new policies under the semantics of Kyverno, if the others are documented ones.
+    in_kyverno: Vec<Engine>,
     data_keys: Vec<Text>,
     schemas: ObjectSchemas,
 }
@@ -38,11 +41,13 @@ pub(super) struct Answers {
     pub(super) new: Evaluated,
     /// The answer of the new policies in reverse order.
     pub(super) reversed: Option<Answer>,
+    /// What the new policies do in Kyverno, if it may be something else than documented.
+    pub(super) in_kyverno: Option<Evaluated>,
 }
 
 impl Sides {
     pub(super) fn new(
-        (old, new): (&[Policy], &[Policy]),
+        Input { old, new, new_in_kyverno, .. }: &Input<'_>,
         users: &[UserInfo],
         data_keys: &[Text],
         options: &Options,
@@ -52,18 +57,20 @@ impl Sides {
             policies.sort_by_key(Policy::full_name);
             policies
         };
-        let engines = |policies: &[Policy]| -> Vec<Engine> {
-            users
-                .iter()
-                .map(|user| Engine::new(PolicySet::new(policies.to_vec()), settings(user, options)))
-                .collect()
+        let engines_in = |policies: &[Policy], semantics| -> Vec<Engine> {
+            let settings = |user| Settings { semantics, ..settings(user, options) };
+            users.iter().map(|user| Engine::new(PolicySet::new(policies.to_vec()), settings(user))).collect()
         };
+        let engines = |policies: &[Policy]| engines_in(policies, options.semantics);
+        let in_kyverno = new_in_kyverno.filter(|_| options.semantics == Semantics::Documented);
         let new = by_name(new);
         let backwards: Vec<Policy> = new.iter().rev().cloned().collect();
         Self {
             old: engines(old),
             new: engines(&new),
             reversed: if new.len() > 1 { engines(&backwards) } else { Vec::new() },
+            in_kyverno: in_kyverno
+                .map_or_else(Vec::new, |policies| engines_in(&by_name(policies), Semantics::Kyverno)),
             data_keys: data_keys.to_vec(),
             schemas: ObjectSchemas::new(options.kind_schemas.clone()),
         }
@@ -75,17 +82,19 @@ impl Sides {
 
     /// Evaluates a request on both sides, in both views.
     pub(super) fn run(&self, case: &Case) -> Run {
-        Run { admitted: self.admitted(case), written: self.answers(case), case: case.clone() }
+        let admitted = self.admitted(case);
+        let written = self.answers(case, admitted.is_none());
+        Run { admitted, written, case: case.clone() }
     }
 
     /// The answers to a request as an API server passes it on; `None` if nothing is known of its kind.
     fn admitted(&self, case: &Case) -> Option<Answers> {
         let object = self.schemas.view(&case.object)?;
         let old = case.old.as_ref().map(|old| self.schemas.view(old).unwrap_or_else(|| old.clone()));
-        Some(self.answers(&Case { object, old, ..case.clone() }))
+        Some(self.answers(&Case { object, old, ..case.clone() }, true))
     }
 
-    fn answers(&self, case: &Case) -> Answers {
+    fn answers(&self, case: &Case, is_counted: bool) -> Answers {
         let evaluate =
             |engines: &[Engine]| engines.get(case.user).map(|engine| case.evaluate(engine, &self.data_keys));
         let unknown = || Evaluated::unknown("no such user");
@@ -94,13 +103,13 @@ impl Sides {
             old: evaluate(&self.old).unwrap_or_else(unknown),
             new: evaluate(&self.new).unwrap_or_else(unknown),
             reversed: evaluate(&self.reversed).map(|evaluated| evaluated.answer),
+            in_kyverno: if is_counted { evaluate(&self.in_kyverno) } else { None },
         }
     }
 }
 
 fn settings(user: &UserInfo, options: &Options) -> Settings {
     Settings {
-        semantics: options.semantics,
         schemas: options.schemas.clone(),
         kind_schemas: options.kind_schemas.clone(),
         user: Some(user.clone()),

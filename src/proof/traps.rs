@@ -3,10 +3,10 @@
 use crate::policy::{CelPatch, Policy};
 use crate::value::{GroupVersionKind, Value};
 
+use super::Counterexample;
 use super::compare::DifferenceKind;
 use super::request::Answer;
 use super::schema::pod_spec;
-use super::Counterexample;
 
 /// A way in which CEL policies differ from classic ones, and what to write instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ pub enum Trap {
     MissingKey,
     /// Kinds that autogen does not know.
     Replicas,
-    /// An ApplyConfiguration appends to lists and keeps their order.
+    /// An `ApplyConfiguration` appends to lists and keeps their order.
     Order,
     /// An error of a classic rule denies the request.
     Errors,
@@ -41,7 +41,9 @@ impl Trap {
             Self::MissingParent => "a JSON patch of CEL does not create parents",
             Self::MissingPath => "remove fails if the path is missing",
             Self::MissingKey => "a missing key is an error",
-            Self::Replicas => "autogen of CEL policies never covers ReplicationController, and ReplicaSet only where it is named",
+            Self::Replicas => {
+                "autogen of CEL policies never covers ReplicationController, and ReplicaSet only where it is named"
+            }
             Self::Order => "classic rules move patched elements to the front",
             Self::Errors => "a missing key in a classic rule is an error, which denies the request",
         }
@@ -106,6 +108,13 @@ pub(super) fn of(found: &Counterexample, old: &[Policy], new: &[Policy]) -> Vec<
     traps.sort_unstable();
     traps.dedup();
     traps
+}
+
+/// Why no rules are generated for the controller of a Pod.
+pub(super) fn no_autogen(object: &Value, policies: &[Policy]) -> Vec<String> {
+    let classic = policies.iter().filter_map(Policy::as_classic).filter(|_| is_controller(object));
+    let why = classic.filter_map(|policy| Some((&policy.meta.name, policy.no_autogen.as_ref()?)));
+    why.map(|(name, why)| format!("{name}: no rules for controllers: {why}")).collect()
 }
 
 /// Whether rules of a classic policy may be for objects of this kind.

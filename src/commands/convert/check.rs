@@ -10,9 +10,10 @@ use crate::commands::reporter::Reporter;
 use crate::commands::session::{kind_schemas, schemas};
 use crate::commands::spool::Spool;
 use crate::diagnostics::Code;
-use crate::policy::{Policy, PolicyChoice};
-use crate::proof::{self, Counterexample, DifferenceKind, Proof, prove};
+use crate::policy::Policy;
+use crate::proof::{self, Counterexample, DifferenceKind, Input, Proof, prove};
 use crate::render::counted;
+use crate::semantics::{Dialect, Semantics};
 use crate::source::{PolicyLoader, custom_kinds};
 use crate::value::{GroupVersionKind, Value};
 
@@ -122,7 +123,9 @@ pub(super) fn run(arguments: &Arguments, output: Option<Output>, options: &RunOp
     let count = found.pairs.len();
     for pair in found.pairs {
         let Some([old, new]) = load(&pair, options, reporter) else { continue };
-        let proof = prove(&old, &new, given.clone(), &proof_options);
+        let new_in_kyverno = in_kyverno(&pair.new, options);
+        let input = Input { old: &old, new: &new, new_in_kyverno: new_in_kyverno.as_deref(), given: &given };
+        let proof = prove(&input, &proof_options);
         all.push(Checked::new(pair.name, proof, &arguments.accept));
     }
     // As everywhere, nothing is printed if an input cannot be read.
@@ -202,8 +205,16 @@ fn load(pair: &PolicyPair, options: &RunOptions, reporter: &mut Reporter) -> Opt
     Some([old, new])
 }
 
+/// The policies as Kyverno has them; `None` if it refuses them, which was reported where it matters.
+fn in_kyverno(path: &Path, options: &RunOptions) -> Option<Vec<Policy>> {
+    let dialect = Dialect { semantics: Semantics::Kyverno, ..options.dialect };
+    let mut loader = PolicyLoader::new(dialect, options.input_limits);
+    loader.path(path);
+    loader.finish("").ok().map(|loaded| loaded.policies)
+}
+
 fn policies(path: &Path, options: &RunOptions, reporter: &mut Reporter) -> Option<Vec<Policy>> {
-    let mut loader = PolicyLoader::new(options.dialect, options.input_limits).with_choice(PolicyChoice::default());
+    let mut loader = PolicyLoader::new(options.dialect, options.input_limits);
     loader.path(path);
     let name = path.display().to_string();
     let loaded = match loader.finish(&name) {

@@ -239,7 +239,7 @@ fn output_of_check(arguments: &Arguments, reporter: &mut Reporter) -> Option<Opt
         Some(Some("json")) => Some(Some(Output::Json)),
         Some(Some("markdown")) => Some(Some(Output::Markdown)),
         Some(_) => {
-            reporter.error(Exit::Usage, Code::InvalidArgument, "-o with --check: expected json or markdown");
+            reporter.error(Exit::Input, Code::InvalidValue, "-o with --check: expected json or markdown");
             None
         }
     }

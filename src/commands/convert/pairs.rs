@@ -41,7 +41,9 @@ pub(super) fn pairs(old: &Path, new: &Path) -> Result<Pairs, SourceError> {
     let mut found = Pairs::default();
     for (name, old) in &old_entries {
         match new_entries.get(name) {
-            Some(new) => found.pairs.push(PolicyPair { name: name.clone(), old: old.clone(), new: new.clone() }),
+            Some(new) => {
+                found.pairs.push(PolicyPair { name: name.clone(), old: old.clone(), new: new.clone() });
+            }
             None => found.only_old.push(name.clone()),
         }
     }
@@ -51,12 +53,12 @@ pub(super) fn pairs(old: &Path, new: &Path) -> Result<Pairs, SourceError> {
 
 /// The folders and YAML files of a directory by their names without an ending.
 fn entries(folder: &Path) -> Result<BTreeMap<String, PathBuf>, SourceError> {
-    let unreadable =
-        |cause| SourceError::Io { path: folder.display().to_string(), act: "read", cause };
+    let unreadable = |cause| SourceError::Io { path: folder.display().to_string(), act: "read", cause };
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
-        let is_yaml = path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known));
+        let is_yaml =
+            path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known));
         let name = if path.is_dir() { path.file_name() } else { path.file_stem().filter(|_| is_yaml) };
         let Some(name) = name.map(|name| name.to_string_lossy().into_owned()) else { continue };
         if !name.starts_with('.') {

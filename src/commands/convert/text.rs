@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::proof::{Answer, Answers, Case, Counterexample, Proof, Trap};
 use crate::render::{counted, printable, thousands};
+use crate::semantics::DivergenceSet;
 use crate::value::{ChangeKind, GroupVersionKind, Number, Value, changes, shortened};
 use crate::yaml;
 
@@ -20,7 +21,7 @@ pub(super) fn text(all: &[Checked]) -> String {
     for checked in all {
         let _ = writeln!(out, "{}: {}", checked.name, summary(checked));
         for counterexample in checked.shown() {
-            let _ = writeln!(out, "\n{}", block(&checked.name, counterexample));
+            let _ = write!(out, "\n{}", block(&checked.name, counterexample));
         }
         if checked.proof.only_written > 0 {
             let _ = writeln!(
@@ -29,7 +30,7 @@ pub(super) fn text(all: &[Checked]) -> String {
                 counted(checked.proof.only_written, "object")
             );
             for counterexample in &checked.proof.as_written {
-                let _ = writeln!(out, "\n{}", block(&format!("{}, as written", checked.name), counterexample));
+                let _ = write!(out, "\n{}", block(&format!("{}, as written", checked.name), counterexample));
             }
         }
         for why in &checked.proof.unknown {
@@ -45,7 +46,8 @@ pub(super) fn text(all: &[Checked]) -> String {
 /// `equal on 214 objects (61 matched, 60 changed; conditions covered: all)`.
 fn summary(checked: &Checked) -> String {
     let Proof { requests, matched, changed, refused, coverage, .. } = &checked.proof;
-    let refused = if *refused > 0 { format!(", {} refused by both", thousands(*refused)) } else { String::new() };
+    let refused =
+        if *refused > 0 { format!(", {} refused by both", thousands(*refused)) } else { String::new() };
     let accepted = if checked.accepted.is_empty() {
         String::new()
     } else {
@@ -79,7 +81,14 @@ fn lines(found: &Counterexample) -> Vec<(&'static str, String)> {
     let mut lines = vec![("object", format!("{}   ({})", shown_object(&case.object), case.origin))];
     lines.extend(request_of(case).into_iter().map(|text| ("request", text)));
     lines.push(("OLD", answer(&found.before, &found.old, &found.old_reasons)));
-    lines.push(("NEW", answer(&found.before, &found.new, &found.new_reasons)));
+    let new = answer(&found.before, &found.new, &found.new_reasons);
+    lines.push((
+        "NEW",
+        match &found.divergences {
+            Some(divergences) => format!("{new}   (in Kyverno 1.19{})", numbers(*divergences)),
+            None => new,
+        },
+    ));
     if !found.traps.is_empty() {
         let all = |text: fn(Trap) -> &'static str| {
             found.traps.iter().map(|trap| text(*trap)).collect::<Vec<_>>().join("; ")
@@ -88,6 +97,11 @@ fn lines(found: &Counterexample) -> Vec<(&'static str, String)> {
         lines.push(("try", all(Trap::cure)));
     }
     lines
+}
+
+/// The numbers of divergences: `, KYV-D71`.
+fn numbers(divergences: DivergenceSet) -> String {
+    divergences.iter().map(|divergence| format!(", {divergence}")).collect()
 }
 
 /// An object without what every object has: `Pod: {spec: {…}}`.
@@ -187,7 +201,9 @@ fn scalar(text: &str) -> String {
 
 /// The table of the pairs, and the counterexamples as details.
 pub(super) fn markdown(all: &[Checked]) -> String {
-    let mut out = String::from("| pair | verdict | objects | matched | changed | smallest difference |\n|---|---|---|---|---|---|\n");
+    let mut out = String::from(
+        "| pair | verdict | objects | matched | changed | smallest difference |\n|---|---|---|---|---|---|\n",
+    );
     let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
     for checked in all {
         let smallest = checked.shown().next();
@@ -271,6 +287,7 @@ fn counterexample_json(found: &Counterexample) -> Value {
         ("namespaceLabels", case.namespace_labels.clone()),
         ("old", answer_json(&found.old)),
         ("new", answer_json(&found.new)),
+        ("onlyInKyverno", Value::Bool(found.divergences.is_some())),
         ("traps", Value::array(found.traps.iter().map(|trap| Value::from(trap.what())).collect())),
         ("cures", Value::array(found.traps.iter().map(|trap| Value::from(trap.cure())).collect())),
     ])

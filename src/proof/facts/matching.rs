@@ -95,7 +95,9 @@ fn filter(filter: &Value, facts: &mut Facts) {
         let list = value.get(field).and_then(Value::as_array).unwrap_or_default();
         list.iter().filter_map(Value::as_text).cloned().collect()
     };
-    for name in texts(resources, "names").into_iter().chain(resources.get("name").and_then(Value::as_text).cloned()) {
+    for name in
+        texts(resources, "names").into_iter().chain(resources.get("name").and_then(Value::as_text).cloned())
+    {
         facts.add_literal(keys(&["metadata", "name"]), Value::String(name));
     }
     facts.namespaces.extend(texts(resources, "namespaces"));
@@ -123,7 +125,7 @@ fn members(value: Option<&Value>) -> impl Iterator<Item = (&Text, &Value)> {
 
 /// A text that a pattern of keys matches.
 fn example(pattern: &str) -> String {
-    pattern.replace('*', "x").replace('?', "x")
+    pattern.replace(['*', '?'], "x")
 }
 
 fn add_labels(labels: &[(Text, Vec<Text>)], is_object: bool, facts: &mut Facts) {

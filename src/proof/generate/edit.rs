@@ -1,12 +1,12 @@
 //! One change of a request.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use crate::admission::{ListMerge, minimal_at};
+use crate::policy::UserInfo;
 use crate::proof::facts::{Facts, Path};
 use crate::proof::request::{Answers, Case};
 use crate::proof::schema::ObjectSchemas;
-use crate::policy::UserInfo;
 use crate::value::{GroupVersionKind, Number, PathSet, Step, Text, Value};
 
 /// A change of a request.
@@ -20,10 +20,14 @@ pub(super) enum Edit {
     List(Path, Arrangement),
     /// Makes it an update.
     Update(Stored),
+    /// Makes it an update by this change.
+    UpdateBy(Box<Self>),
     /// Another user sends it.
     User(usize),
     /// The object is in another namespace.
     Namespace(Text),
+    /// The name of the object is to be generated.
+    GenerateName(Text),
     /// The namespace has a label, or not.
     NamespaceLabel(Text, Option<Text>),
     /// Lookups return something else.
@@ -105,6 +109,10 @@ impl Edit {
                     Stored::Base => crate::proof::schema::base(context.kind),
                 });
             }
+            Self::UpdateBy(edit) => {
+                changed.object = edit.apply(case, context)?.object;
+                changed.old = Some(case.object.clone());
+            }
             Self::User(user) => {
                 changed.user = *user;
                 changed.user_name = context.facts.users.get(*user).map(named);
@@ -112,6 +120,11 @@ impl Edit {
             Self::Namespace(namespace) => {
                 let metadata = changed.object.as_object_mut()?.get_mut("metadata")?;
                 metadata.insert("namespace", Value::String(namespace.clone()));
+            }
+            Self::GenerateName(prefix) => {
+                let metadata = changed.object.as_object_mut()?.get_mut("metadata")?;
+                metadata.remove("name");
+                metadata.insert("generateName", Value::String(prefix.clone()));
             }
             Self::NamespaceLabel(key, value) => match value {
                 Some(value) => changed.namespace_labels.insert(key.clone(), Value::String(value.clone())),
@@ -151,7 +164,7 @@ fn named(user: &UserInfo) -> Text {
     for (what, names) in more {
         let names: Vec<&str> = names.iter().flatten().map(|name| &**name).collect();
         if !names.is_empty() {
-            text.push_str(&format!(" ({what}: {})", names.join(", ")));
+            let _ = write!(text, " ({what}: {})", names.join(", "));
         }
     }
     text.into()
@@ -231,7 +244,11 @@ impl Context<'_> {
                 return self.element(path, number);
             }
             copies += 1;
-            if copies == 1 || arrangement == Arrangement::Twice { fit.clone() } else { renamed(&fit, copies, merge) }
+            if copies == 1 || arrangement == Arrangement::Twice {
+                fit.clone()
+            } else {
+                renamed(&fit, copies, merge)
+            }
         });
         *list = Value::array(made.collect());
         Some(())
@@ -246,7 +263,11 @@ fn renamed(element: &Value, number: usize, merge: Option<ListMerge<'_>>) -> Valu
         _ => vec!["name".into()],
     };
     if let Some(text) = copy.as_str() {
-        return if matches!(merge, Some(ListMerge::Set)) { Value::string(format!("{text}{number}")) } else { copy };
+        return if matches!(merge, Some(ListMerge::Set)) {
+            Value::string(format!("{text}{number}"))
+        } else {
+            copy
+        };
     }
     for key in keys {
         match copy.get(&key) {
@@ -308,8 +329,10 @@ impl fmt::Display for Edit {
             Self::Update(Stored::Same) => f.write_str("UPDATE of the same object"),
             Self::Update(Stored::Bare) => f.write_str("UPDATE of an object without labels and annotations"),
             Self::Update(Stored::Base) => f.write_str("UPDATE of the smallest object"),
+            Self::UpdateBy(edit) => write!(f, "UPDATE to {edit}"),
             Self::User(number) => write!(f, "user {number}"),
             Self::Namespace(namespace) => write!(f, "namespace {namespace}"),
+            Self::GenerateName(prefix) => write!(f, "generateName {prefix}"),
             Self::NamespaceLabel(key, Some(value)) => write!(f, "namespace with the label {key}={value}"),
             Self::NamespaceLabel(key, None) => write!(f, "namespace without the label {key}"),
             Self::Answers(answers) => write!(f, "lookups: {answers:?}"),

@@ -53,7 +53,8 @@ impl Generator<'_> {
         for kind in &self.facts.kinds {
             let limit = self.limit * weight(kind) / all.max(1);
             let context = Context { facts: self.facts, kind, schemas: self.sides.schemas() };
-            let starts = runs.iter().filter(|run| GroupVersionKind::of(&run.case.object).as_ref() == Some(kind));
+            let starts =
+                runs.iter().filter(|run| GroupVersionKind::of(&run.case.object).as_ref() == Some(kind));
             let starts: Vec<Case> = starts.map(|run| run.case.clone()).collect();
             let found = KindRun::new(self, context, limit.max(MIN_PER_KIND), &mut known).run(starts);
             runs.extend(found);
@@ -122,7 +123,9 @@ impl<'a, 'k> KindRun<'a, 'k> {
         let mut cases = vec![smallest.clone()];
         for with_written in [false, true] {
             let numbers = if self.limit < 100 { 0..2 } else { 0..6 };
-            cases.extend(numbers.map(|number| self.plan.fitting(&smallest, number, with_written, &self.context)));
+            cases.extend(
+                numbers.map(|number| self.plan.fitting(&smallest, number, with_written, &self.context)),
+            );
         }
         // A policy may be for some users alone.
         for user in 1..self.context.facts.users.len().min(4) {
@@ -174,17 +177,14 @@ impl<'a, 'k> KindRun<'a, 'k> {
             // The first starts are the smallest objects, and get most.
             let room = (end - self.runs.len()).div_ceil(if next == 0 { 2 } else { 3 });
             let step = edits.len().div_ceil(room.max(1)).max(1);
-            let cases: Vec<Case> = edits
-                .iter()
-                .step_by(step)
-                .filter_map(|edit| edit.apply(&start, &self.context))
-                .collect();
+            let cases: Vec<Case> =
+                edits.iter().step_by(step).filter_map(|edit| edit.apply(&start, &self.context)).collect();
             self.evaluate(cases);
             next += 1;
         }
     }
 
-    fn edits(&mut self, round: usize, start: &Case) -> Vec<Edit> {
+    fn edits(&self, round: usize, start: &Case) -> Vec<Edit> {
         let plan = &self.plan;
         match round {
             0 => {
@@ -243,7 +243,8 @@ impl<'a, 'k> KindRun<'a, 'k> {
                 tries -= 1;
                 let start = &self.starts[random.below(self.starts.len())];
                 let [one, two] = [0, 1].map(|_| &all[random.below(all.len())]);
-                let changed = one.apply(start, &self.context).and_then(|case| two.apply(&case, &self.context));
+                let changed =
+                    one.apply(start, &self.context).and_then(|case| two.apply(&case, &self.context));
                 cases.extend(changed);
             }
             self.evaluate(cases);

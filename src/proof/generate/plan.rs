@@ -10,6 +10,9 @@ use crate::value::{Number, Step, Text, Value};
 use super::edit::{Arrangement, Context, Edit, Stored};
 use super::values::{around, texts};
 
+/// The most updates that change labels, annotations or names.
+const MAX_UPDATES: usize = 16;
+
 /// The changes for objects of one kind, in the order in which they are tried.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
@@ -41,6 +44,17 @@ impl Plan {
             plan.add_path(path, context);
         }
         plan.add_requests(context);
+        // Selectors may look at the stored object, too.
+        let edits = plan.absences.iter().chain(&plan.literals);
+        let of_metadata = edits.filter(|edit| match edit {
+            Edit::Set(path, _) | Edit::Remove(path) => {
+                matches!(path.first(), Some(Step::Key(key)) if **key == *"metadata")
+            }
+            _ => false,
+        });
+        let updates: Vec<Edit> =
+            of_metadata.take(MAX_UPDATES).map(|edit| Edit::UpdateBy(Box::new(edit.clone()))).collect();
+        plan.requests.splice(0..0, updates);
         plan
     }
 
@@ -100,7 +114,8 @@ impl Plan {
             for name in map.names().filter(named).take(MAX_FIELDS) {
                 let path: Path = place.iter().cloned().chain([Step::Key(name.into())]).collect();
                 let value = minimal_at(context.kind, &keys_of(&path));
-                let edit = value.map(|value| Edit::Set(path, value)).filter(|edit| !self.others.contains(edit));
+                let edit =
+                    value.map(|value| Edit::Set(path, value)).filter(|edit| !self.others.contains(edit));
                 self.others.extend(edit);
             }
         }
@@ -127,7 +142,8 @@ impl Plan {
             // A member that no policy names.
             if map.values.is_some() {
                 let other: Path = path.iter().cloned().chain([Step::Key("other".into())]).collect();
-                self.absences.extend(adapted(&Value::from("o"), &other, context).map(|value| Edit::Set(other, value)));
+                self.absences
+                    .extend(adapted(&Value::from("o"), &other, context).map(|value| Edit::Set(other, value)));
             }
         }
         if forms.list.is_some() && forms.map.is_none() && !is_element {
@@ -155,6 +171,10 @@ impl Plan {
     fn add_requests(&mut self, context: &Context<'_>) {
         let facts = context.facts;
         self.requests.extend([Stored::Same, Stored::Bare, Stored::Base].map(Edit::Update));
+        self.requests.push(Edit::GenerateName("a-".into()));
+        let names = self.choices.get(&keys(&["metadata", "name"])).into_iter().flatten();
+        let names: Vec<Edit> = names.filter_map(Value::as_text).cloned().map(Edit::GenerateName).collect();
+        self.requests.extend(names);
         self.requests.extend((1..facts.users.len()).map(Edit::User));
         let namespaces = facts.namespaces.iter().flat_map(|pattern| around(&Value::String(pattern.clone())));
         let namespaces = namespaces.filter_map(|value| value.as_text().cloned());
@@ -190,7 +210,13 @@ impl Plan {
     }
 
     /// A request that fits the literals of a number of conditions: the one with this number at each path.
-    pub(super) fn fitting(&self, base: &Case, number: usize, with_written: bool, context: &Context<'_>) -> Case {
+    pub(super) fn fitting(
+        &self,
+        base: &Case,
+        number: usize,
+        with_written: bool,
+        context: &Context<'_>,
+    ) -> Case {
         let mut case = base.clone();
         for (path, values) in &self.choices {
             if self.written.contains(path) && !with_written {
@@ -198,7 +224,10 @@ impl Plan {
             }
             if let Some(value) = values.get(number % values.len().max(1)) {
                 let edit = Edit::Set(path.clone(), value.clone());
-                case = edit.apply(&case, context).filter(|one| context.schemas.admits(&one.object)).unwrap_or(case);
+                case = edit
+                    .apply(&case, context)
+                    .filter(|one| context.schemas.admits(&one.object))
+                    .unwrap_or(case);
             }
         }
         for (key, values) in &context.facts.namespace_labels {
@@ -246,9 +275,17 @@ fn is_free(path: &[Step]) -> bool {
     let is_identity = is(0, "kind") || is(0, "apiVersion");
     let is_metadata = is(0, "metadata")
         && (path.len() == 1
-            || !["name", "namespace", "labels", "annotations", "generateName", "ownerReferences", "finalizers"]
-                .iter()
-                .any(|name| is(1, name)));
+            || ![
+                "name",
+                "namespace",
+                "labels",
+                "annotations",
+                "generateName",
+                "ownerReferences",
+                "finalizers",
+            ]
+            .iter()
+            .any(|name| is(1, name)));
     !path.is_empty() && !is_identity && !is_metadata
 }
 
@@ -260,7 +297,9 @@ fn adapted(value: &Value, path: &[Step], context: &Context<'_>) -> Option<Value>
         (Some(ScalarType::Any), value) => value.clone(),
         (Some(ScalarType::String), Value::String(_)) => value.clone(),
         (Some(ScalarType::String), Value::Number(_) | Value::Bool(_)) => Value::string(value.to_json()),
-        (Some(ScalarType::Number), Value::Number(_)) | (Some(ScalarType::Bool), Value::Bool(_)) => value.clone(),
+        (Some(ScalarType::Number), Value::Number(_)) | (Some(ScalarType::Bool), Value::Bool(_)) => {
+            value.clone()
+        }
         (Some(ScalarType::Number), Value::String(text)) => number(text)?,
         (Some(ScalarType::Bool), Value::String(text)) => Value::Bool(text.parse().ok()?),
         (_, Value::Null) => Value::Null,

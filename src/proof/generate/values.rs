@@ -19,8 +19,7 @@ const IMAGES: [&str; 10] = [
 ];
 
 /// Texts that languages read in several ways.
-const TEXTS: [&str; 11] =
-    ["x", "10", "true", "null", "1e3", "a\nb", "a/b~c", "*", "\u{c9}a", "1Gi", "a b"];
+const TEXTS: [&str; 11] = ["x", "10", "true", "null", "1e3", "a\nb", "a/b~c", "*", "\u{c9}a", "1Gi", "a b"];
 
 /// Values for a literal that a policy compares with or writes: first one that fits.
 pub(super) fn around(literal: &Value) -> Vec<Value> {
@@ -108,7 +107,9 @@ fn amounts(text: &str) -> Vec<String> {
         let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
         let unit = &text[digits.len()..];
         if let Ok(value) = digits.parse::<i64>() {
-            found.extend([value.saturating_add(1), value.saturating_sub(1)].map(|near| format!("{near}{unit}")));
+            found.extend(
+                [value.saturating_add(1), value.saturating_sub(1)].map(|near| format!("{near}{unit}")),
+            );
             match unit {
                 "Gi" => found.push(format!("{}Mi", value.saturating_mul(1024))),
                 "Mi" => found.push(format!("{}Ki", value.saturating_mul(1024))),

@@ -115,7 +115,8 @@ impl Analysis {
             self.templates([&condition.key, &condition.value]);
             let sides = [&condition.key, &condition.value];
             let places: Vec<Vec<Step>> = sides.into_iter().flat_map(|side| self.places(side)).collect();
-            let fixed: Vec<&Value> = sides.into_iter().filter_map(Template::fixed).flat_map(scalars).collect();
+            let fixed: Vec<&Value> =
+                sides.into_iter().filter_map(Template::fixed).flat_map(scalars).collect();
             for place in places {
                 self.paths.literals.extend(fixed.iter().map(|value| (place.clone(), (*value).clone())));
             }

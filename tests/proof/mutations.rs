@@ -1,0 +1,279 @@
+//! Small faults that are put into policies: a proof against the original has to find them.
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kyv::admission::KindSchemas;
+use kyv::patch::Schemas;
+use kyv::policy::{Policy, parse};
+use kyv::proof::{Input, Options, prove};
+use kyv::semantics::Semantics;
+use kyv::value::{Pointer, Segment, Value};
+use kyv::yaml::{Limits, Source, read};
+use rayon::iter::{IntoParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
+use test_support::{conformance_folder, log};
+
+/// The share of faults that must be found, in percent.
+const FOUND_PERCENT: usize = 98;
+
+/// The most faults of one sort for each policy.
+const MAX_OF_SORT: usize = 4;
+
+/// Faults that change nothing that a request could show, with the reason: part of the name of the policy, part of the
+/// fault.
+const WITHOUT_EFFECT: [(&str, &str); 0] = [];
+
+/// A policy with a fault.
+struct Mutant {
+    policy: String,
+    fault: String,
+    original: Value,
+    mutated: Value,
+}
+
+/// Replacements of texts in expressions: operators and paths.
+const REPLACEMENTS: [(&str, &str); 13] = [
+    (" == ", " != "),
+    (" != ", " == "),
+    (" && ", " || "),
+    (" || ", " && "),
+    (" > ", " <= "),
+    (" < ", " >= "),
+    ("!has(", "has("),
+    ("startsWith(", "endsWith("),
+    ("endsWith(", "startsWith("),
+    (".exists(", ".all("),
+    (".labels", ".annotations"),
+    ("containers", "initContainers"),
+    ("op: \"add\"", "op: \"remove\""),
+];
+
+fn mutants(name: &str, policy: &Value) -> Vec<Mutant> {
+    let mut found = Vec::new();
+    let mut add = |fault: String, mutated: Value| {
+        if mutated != *policy {
+            found.push(Mutant { policy: name.to_owned(), fault, original: policy.clone(), mutated });
+        }
+    };
+    for (at, text) in expressions(policy) {
+        for (from, to) in REPLACEMENTS {
+            let places: Vec<usize> = text.match_indices(from).map(|(index, _)| index).collect();
+            for index in places.into_iter().take(MAX_OF_SORT) {
+                let changed = format!("{}{to}{}", &text[..index], &text[index + from.len()..]);
+                add(format!("{at}: `{from}` to `{to}` at {index}"), with(policy, &at, Some(changed.into())));
+            }
+        }
+        for (start, end) in literals(&text).into_iter().take(MAX_OF_SORT) {
+            let changed = format!("{}x{}", &text[..end], &text[end..]);
+            add(
+                format!("{at}: literal {} with x", &text[start..end]),
+                with(policy, &at, Some(changed.into())),
+            );
+        }
+        for (start, end) in members(&text).into_iter().take(MAX_OF_SORT) {
+            let changed = format!("{}{}", &text[..start], &text[end..]);
+            add(
+                format!("{at}: without {}", text[start..end].trim()),
+                with(policy, &at, Some(changed.into())),
+            );
+        }
+    }
+    for list in ["matchConditions", "mutations"] {
+        let at = Pointer::ROOT.key("spec").key(list);
+        let count = policy.pointed(&at).and_then(Value::as_array).map_or(0, <[Value]>::len);
+        for index in 0..count {
+            add(format!("without {list}[{index}]"), with(policy, &at.index(index), None));
+        }
+    }
+    let rules = Pointer::ROOT.key("spec").key("matchConstraints").key("resourceRules");
+    let count = policy.pointed(&rules).and_then(Value::as_array).map_or(0, <[Value]>::len);
+    for index in 0..count {
+        for field in ["resources", "operations"] {
+            let at = rules.index(index).key(field);
+            let values = policy.pointed(&at).and_then(Value::as_array).map_or(0, <[Value]>::len);
+            if values > 1 {
+                add(format!("without {at}[0]"), with(policy, &at.index(0), None));
+            }
+        }
+    }
+    for field in ["objectSelector", "namespaceSelector"] {
+        let at = Pointer::ROOT.key("spec").key("matchConstraints").key(field);
+        add(format!("without {field}"), with(policy, &at, None));
+    }
+    found
+}
+
+/// The expressions of a policy with their places.
+fn expressions(policy: &Value) -> Vec<(Pointer, String)> {
+    let mut found = Vec::new();
+    let mut open = vec![(Pointer::ROOT, policy)];
+    while let Some((at, node)) = open.pop() {
+        match node {
+            Value::Object(members) => {
+                for (key, member) in members.iter().rev() {
+                    let below = at.key(key.clone());
+                    match member.as_str().filter(|_| **key == *"expression") {
+                        Some(text) => found.push((below, text.to_owned())),
+                        None => open.push((below, member)),
+                    }
+                }
+            }
+            Value::Array(items) => {
+                open.extend(items.iter().enumerate().map(|(index, item)| (at.index(index), item)));
+            }
+            _ => {}
+        }
+    }
+    found.retain(|(at, _)| !at.to_string().contains("auditAnnotations"));
+    found
+}
+
+/// The contents of the double-quoted strings of an expression that are not empty.
+fn literals(text: &str) -> Vec<(usize, usize)> {
+    let quotes: Vec<usize> = text.match_indices('"').map(|(index, _)| index).collect();
+    let pairs = quotes.chunks_exact(2).map(|pair| (pair[0] + 1, pair[1]));
+    pairs.filter(|(start, end)| end > start && !text[*start..*end].starts_with('/')).collect()
+}
+
+/// The members `"key": "value",` and `key: "value",` of maps and objects.
+fn members(text: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    for (colon, _) in text.match_indices(": \"") {
+        let Some(close) = text[colon + 3..].find('"').map(|end| colon + 3 + end + 1) else { continue };
+        let rest = text[close..].trim_start();
+        let Some(end) = rest.starts_with(',').then(|| text.len() - rest.len() + 1) else { continue };
+        let is_key = |c: char| c.is_alphanumeric() || "\"_-./".contains(c);
+        let start = text[..colon].rfind(|c| !is_key(c)).map_or(0, |index| index + 1);
+        if !text[start..colon].contains("op") && !text[start..colon].contains("path") {
+            found.push((start, end));
+        }
+    }
+    found
+}
+
+/// A copy with another value at a place, or without the place.
+fn with(value: &Value, at: &Pointer, new: Option<Value>) -> Value {
+    let mut copy = value.clone();
+    let Some((last, above)) = at.segments().split_last() else { return copy };
+    let mut node = &mut copy;
+    for segment in above {
+        let below = match segment {
+            Segment::Key(key) => node.as_object_mut().and_then(|members| members.get_mut(key)),
+            Segment::Index(index) => node.as_array_mut().and_then(|items| items.get_mut(*index)),
+        };
+        match below {
+            Some(below) => node = below,
+            None => return value.clone(),
+        }
+    }
+    match (last, new) {
+        (Segment::Key(key), Some(new)) => node.insert(key.clone(), new),
+        (Segment::Key(key), None) => drop(node.remove(key)),
+        (Segment::Index(index), None) => drop(node.as_array_mut().map(|items| items.remove(*index))),
+        (Segment::Index(index), Some(new)) => {
+            if let Some(items) = node.as_array_mut() {
+                items[*index] = new;
+            }
+        }
+    }
+    copy
+}
+
+fn policies_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(path) = open.pop() {
+        for entry in fs::read_dir(&path).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && !name.starts_with('.') {
+                open.push(path);
+            } else if name.ends_with(".yaml") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The CEL policies of a file.
+fn cel_policies(file: &Path) -> Vec<Value> {
+    let Ok(text) = fs::read_to_string(file) else { return Vec::new() };
+    if !text.contains("kind: MutatingPolicy") {
+        return Vec::new();
+    }
+    let documents = read(&Source::new("policy.yaml", text).into(), &Limits::default());
+    let documents = documents.into_iter().flatten();
+    let values: Vec<Value> = documents.filter_map(|document| document.value().cloned()).collect();
+    values.into_iter().filter(|value| matches!(parsed(value), Some(Policy::Cel(_)))).collect()
+}
+
+fn parsed(value: &Value) -> Option<Policy> {
+    parse(value, Semantics::Documented).ok()
+}
+
+/// Whether a proof tells a mutant from its original; `None` where the mutant is no valid policy, or nothing can be compared.
+fn is_found(mutant: &Mutant) -> Option<bool> {
+    let [original, mutated] = [&mutant.original, &mutant.mutated].map(parsed);
+    let (original, mutated) = ([original?], [mutated?]);
+    if original[0].has_targets() || !mutated[0].meta().refused.is_empty() {
+        return None;
+    }
+    let input = Input { old: &original, new: &mutated, new_in_kyverno: None, given: &[] };
+    // Most faults are found by a fast proof.
+    let mut results = [60, Options::FULL].into_iter().map(|requests_per_rule| {
+        let options = Options {
+            schemas: Schemas::kubernetes(),
+            kind_schemas: KindSchemas::default(),
+            requests_per_rule,
+            ..Options::default()
+        };
+        let proof = prove(&input, &options);
+        (proof.requests > 0).then(|| !proof.is_equal() || proof.only_written > 0)
+    });
+    results.find(|found| *found != Some(false)).unwrap_or(Some(false))
+}
+
+#[test]
+fn small_faults_are_found() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/cel");
+    let mut files = policies_below(&corpus);
+    files.retain(|file| file.ends_with("policy.yaml"));
+    if let Some(root) = conformance_folder("faults in the policies of the catalogue") {
+        let folders = fs::read_dir(root.join("policies")).unwrap().map(|entry| entry.unwrap().path());
+        let mut folders: Vec<PathBuf> =
+            folders.filter(|path| path.to_string_lossy().ends_with("-mpol")).collect();
+        folders.sort();
+        files.extend(folders.iter().flat_map(|folder| policies_below(folder)));
+    } else {
+        // A sample.
+        files.truncate(6);
+    }
+    let mut all: Vec<Mutant> = Vec::new();
+    for file in &files {
+        let name = file.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+        for policy in cel_policies(file) {
+            all.extend(mutants(&name, &policy));
+        }
+    }
+    let is_without_effect = |mutant: &Mutant| {
+        WITHOUT_EFFECT
+            .iter()
+            .any(|(policy, fault)| mutant.policy.contains(policy) && mutant.fault.contains(fault))
+    };
+    all.retain(|mutant| !is_without_effect(mutant));
+    let results: Vec<(&Mutant, Option<bool>)> =
+        all.par_iter().map(|mutant| (mutant, is_found(mutant))).collect();
+    let compared: Vec<_> = results.into_par_iter().filter(|(_, found)| found.is_some()).collect();
+    let missed: Vec<String> = compared
+        .iter()
+        .filter(|(_, found)| *found == Some(false))
+        .map(|(mutant, _)| format!("{}: {}", mutant.policy, mutant.fault))
+        .collect();
+    let found = compared.len() - missed.len();
+    log(&format!("{found} of {} faults are found", compared.len()));
+    assert!(compared.len() > 20, "only {} faults", compared.len());
+    assert!(found * 100 >= compared.len() * FOUND_PERCENT, "not found:\n{}", missed.join("\n"));
+}
