@@ -1,6 +1,7 @@
 //! `convert`: CEL policies for classic ones, and the proof that policies do the same as others.
 
 mod check;
+mod checked;
 mod files;
 mod pairs;
 mod report;
@@ -38,7 +39,7 @@ Examples:
   # The order of list elements may differ: shorter policies
   kubectl kyv convert -p policies/ -o mutating-policies/ --accept order
 
-  # Whether the policies of two folders do the same, paired by the names of files and folders
+  # Whether the policies of two folders do the same, paired by their names
   kubectl kyv convert --check policies/ mutating-policies/
 
   # Also on the manifests of a repository, as tables for a pull request

@@ -8,7 +8,7 @@ use crate::semantics::DivergenceSet;
 use crate::value::{ChangeKind, GroupVersionKind, Number, Value, changes, shortened};
 use crate::yaml;
 
-use super::check::{Checked, Verdict};
+use super::checked::{Checked, Verdict};
 
 /// How many changes of a result are shown.
 const MAX_CHANGES: usize = 6;
