@@ -3,10 +3,10 @@
 use crate::value::{Pointer, Value};
 
 use super::cel_text::{Cel, concatenation};
-use super::context::projected;
 use super::expression::{Mixed, Scope, as_text};
 use super::path::{Base, Path};
 use super::problem::{Problem, Refusal};
+use super::projection::projected;
 use super::ty::Ty;
 use super::val::{Form, Val};
 

@@ -6,6 +6,7 @@ use super::cel_text::{Cel, is_identifier};
 use super::expression::{Mixed, Scope, template};
 use super::path::{Base, Path};
 use super::problem::{Problem, Refusal};
+use super::projection::projected;
 use super::ty::Ty;
 use super::val::{Form, Val};
 
@@ -134,20 +135,6 @@ fn value<'a>(entry: &Value, scope: &Scope<'a>, at: &Pointer) -> Result<Val<'a>, 
         return projected(reference.get("jmesPath"), whole, scope, &at.key("globalReference"));
     }
     refuse("imageRegistry", "CEL has other fields of the metadata of images")
-}
-
-/// What a `jmesPath` takes of a value.
-pub(super) fn projected<'a>(
-    path: Option<&Value>,
-    whole: Val<'a>,
-    scope: &Scope<'a>,
-    at: &Pointer,
-) -> Result<Val<'a>, Refusal> {
-    let Some(text) = path.and_then(Value::as_str).filter(|text| !text.trim().is_empty()) else {
-        return Ok(whole);
-    };
-    super::expression::template_on(scope, text, Some(whole))
-        .map_err(|problem| problem.at(&at.key("jmesPath")))
 }
 
 fn of_variable<'a>(variable: &Value, scope: &Scope<'a>, at: &Pointer) -> Result<Val<'a>, Refusal> {

@@ -20,6 +20,7 @@ mod path;
 mod place;
 mod policy;
 mod problem;
+mod projection;
 mod rule;
 mod selection;
 mod stages;

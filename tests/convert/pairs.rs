@@ -9,14 +9,14 @@ use kyv::yaml::{Limits, Source, read};
 use kyv::{Input, Mutator};
 
 /// The documents of a text with their values.
-pub fn documents(text: &str) -> Vec<Value> {
+pub(crate) fn documents(text: &str) -> Vec<Value> {
     let source = Arc::new(Source::new("text", text));
     let read = read(&source, &Limits::default()).unwrap_or_default();
     read.into_iter().filter_map(kyv::yaml::Document::into_value).collect()
 }
 
 /// The classic policies of a text that load, with what they become.
-pub fn conversions(text: &str, options: &Options) -> Vec<(Value, Conversion)> {
+pub(crate) fn conversions(text: &str, options: &Options) -> Vec<(Value, Conversion)> {
     let mut converted = Vec::new();
     for document in documents(text) {
         if kind_of(&document) != DocumentKind::Policy {
@@ -31,18 +31,18 @@ pub fn conversions(text: &str, options: &Options) -> Vec<(Value, Conversion)> {
     converted
 }
 
-pub fn options(accepts: &[Difference]) -> Options {
+pub(crate) fn options(accepts: &[Difference]) -> Options {
     Options { accepts: accepts.to_vec(), ..Options::default() }
 }
 
 /// Whether all mutate rules of a policy were converted.
-pub fn is_whole(conversion: &Conversion) -> bool {
+pub(crate) fn is_whole(conversion: &Conversion) -> bool {
     !conversion.rules.is_empty()
         && conversion.rules.iter().all(|rule| matches!(rule.outcome, Outcome::Converted(_)))
 }
 
 /// Why the API or Kyverno would refuse a new policy.
-pub fn faults(text: &str) -> Vec<String> {
+pub(crate) fn faults(text: &str) -> Vec<String> {
     let mut faults = Vec::new();
     for document in documents(text) {
         if kind_of(&document) == DocumentKind::Binding {
@@ -57,7 +57,7 @@ pub fn faults(text: &str) -> Vec<String> {
 
 /// What policies make of an object: the object without nulls and empty lists and maps, or that there is an error. `sorts`
 /// the elements of lists.
-pub fn result(mutator: &Mutator, object: &str, sorts: bool) -> Result<String, String> {
+pub(crate) fn result(mutator: &Mutator, object: &str, sorts: bool) -> Result<String, String> {
     let report = mutator.mutate(object).map_err(|error| format!("unreadable: {error}"))?;
     if report.has_errors() {
         return Ok("error".to_owned());
@@ -81,7 +81,7 @@ fn sorted(value: &Value) -> Value {
 }
 
 /// The first error of the policies on an object.
-pub fn error(mutator: &Mutator, object: &str) -> String {
+pub(crate) fn error(mutator: &Mutator, object: &str) -> String {
     let Ok(report) = mutator.mutate(object) else { return String::new() };
     let errors = report.rules().filter_map(|rule| match rule.outcome() {
         kyv::Outcome::Error(message) => Some(message),
@@ -91,7 +91,7 @@ pub fn error(mutator: &Mutator, object: &str) -> String {
 }
 
 /// Keys sorted, without nulls and empty lists and maps.
-pub fn normal(value: &Value) -> Value {
+pub(crate) fn normal(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
             let mut kept: Vec<_> = members
@@ -121,12 +121,12 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// Policies as a mutator.
-pub fn mutator(name: &str, policies: &str) -> Result<Mutator, String> {
+pub(crate) fn mutator(name: &str, policies: &str) -> Result<Mutator, String> {
     Mutator::builder().policies(Input::text(name, policies)).build().map_err(|error| error.to_string())
 }
 
 /// The same as Kyverno does it.
-pub fn mutator_as(name: &str, policies: &str, semantics: kyv::Semantics) -> Result<Mutator, String> {
+pub(crate) fn mutator_as(name: &str, policies: &str, semantics: kyv::Semantics) -> Result<Mutator, String> {
     let builder = Mutator::builder().policies(Input::text(name, policies)).semantics(semantics);
     builder.build().map_err(|error| error.to_string())
 }

@@ -1,6 +1,7 @@
 //! JMESPath as CEL.
 
 mod functions;
+mod marks;
 mod scope;
 mod texts;
 
@@ -166,7 +167,7 @@ impl<'a> Translator<'_, 'a> {
         }
         match &of.form {
             Form::Path(path) => {
-                if let Some(index) = name.strip_prefix(texts::INDEX_MARK) {
+                if let Some(index) = name.strip_prefix(marks::INDEX_MARK) {
                     return self.indexed(of, index);
                 }
                 Ok(Val::path(path.member(name)))

@@ -141,7 +141,7 @@ impl<'a> Scope<'a> {
 
     /// What a name and the first of the names after it mean, and how many of these.
     pub(super) fn path(&self, name: &str, names: &[&str], text: &str) -> Result<(Val<'a>, usize), Problem> {
-        if let Some(number) = name.strip_prefix(super::texts::MARK)
+        if let Some(number) = name.strip_prefix(super::marks::MARK)
             && let Some(value) = self.mark(number)
         {
             return Ok((value, 0));

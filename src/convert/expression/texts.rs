@@ -7,13 +7,8 @@ use crate::convert::val::{Form, Val};
 use crate::value::Value;
 use crate::variables;
 
+use super::marks::{INDEX_MARK, MARK};
 use super::{Scope, translate};
-
-/// The start of a name that stands for the value of an inner variable.
-pub(super) const MARK: &str = "__value_";
-
-/// The start of a member that stands for an index.
-pub(super) const INDEX_MARK: &str = "__index_";
 
 /// Around the number of a variable in a text.
 const OPEN: char = '\u{1}';

@@ -4,10 +4,10 @@ use crate::convert::cel_text::{Cel, Entry, Operator};
 use crate::convert::expression::{Scope, loop_variable};
 use crate::convert::patches::{Patch, index_name};
 use crate::convert::place::Place;
+use crate::convert::problem::Problem;
 use crate::patch::split_anchor;
 use crate::value::{Pointer, Value};
 
-use super::lists::missing_key;
 use super::{Fragment, Loop, Overlay, Result, has_tests};
 
 /// An element of an overlay.
@@ -277,6 +277,16 @@ impl<'a> Overlay<'_, 'a> {
         };
         Ok(Some(filtered.call("map", [Cel::atom(variable), apply])))
     }
+}
+
+/// The element lacks its merge key.
+pub(super) fn missing_key(key: &str, at: &Pointer) -> crate::convert::problem::Refusal {
+    Problem::new(
+        format!("an element without `{key}`"),
+        "the list merges by that key; Kyverno removes all elements then, so there is no meaning to preserve",
+        format!("write `{key}`, or `({key}): \"*\"` for all elements"),
+    )
+    .at(at)
 }
 
 /// Whether an element writes a key that it also tests.

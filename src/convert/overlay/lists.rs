@@ -3,12 +3,11 @@
 use crate::convert::cel_text::{Cel, Operator};
 use crate::convert::patches::Patch;
 use crate::convert::place::{Place, Strategy, list_strategy};
-use crate::convert::problem::Problem;
 use crate::convert::ty::Merging;
 use crate::convert::val::literal;
 use crate::value::{Pointer, Value};
 
-use super::elements::Element;
+use super::elements::{Element, missing_key};
 use super::{Fragment, Overlay, Result, has_anchors, is_dynamic};
 
 impl<'a> Overlay<'_, 'a> {
@@ -231,16 +230,6 @@ impl<'a> Overlay<'_, 'a> {
         fragment.touches.push(Cel::bool(true));
         Ok(fragment)
     }
-}
-
-/// The element lacks its merge key.
-pub(super) fn missing_key(key: &str, at: &Pointer) -> crate::convert::problem::Refusal {
-    Problem::new(
-        format!("an element without `{key}`"),
-        "the list merges by that key; Kyverno removes all elements then, so there is no meaning to preserve",
-        format!("write `{key}`, or `({key}): \"*\"` for all elements"),
-    )
-    .at(at)
 }
 
 /// Whether there is a global anchor in an element.
