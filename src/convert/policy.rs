@@ -179,7 +179,7 @@ impl Builder<'_> {
             if !reads(&mutation.expression) {
                 continue;
             }
-            let is_shared = first && (index == 0 || !early) && index == 0;
+            let is_shared = first && index == 0;
             if is_shared || (first && !early) {
                 if !early {
                     insert(TEMPLATE.to_owned(), variables);

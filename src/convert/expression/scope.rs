@@ -260,10 +260,7 @@ pub(in crate::convert) fn loop_variable(list: &str, used: &[String]) -> String {
         "status" | "metadata" | "data" | "" => "e",
         other => match other.strip_suffix("ies") {
             Some(stem) => &format!("{stem}y"),
-            None => match other.strip_suffix('s') {
-                Some(stem) => stem,
-                None => "e",
-            },
+            None => other.strip_suffix('s').unwrap_or("e"),
         },
     };
     const TAKEN: [&str; 9] =

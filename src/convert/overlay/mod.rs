@@ -215,9 +215,9 @@ impl<'a> Overlay<'_, 'a> {
         let member = place.path.member(name);
         let test = leaf::anchor_test(&member, value, self.scope).map_err(|problem| problem.at(at))?;
         if key.trim_start().starts_with('<') {
-            fragment.globals.push(test)
+            fragment.globals.push(test);
         } else {
-            fragment.tests.push(test)
+            fragment.tests.push(test);
         }
         // What `+(k)` inside of a condition adds.
         if let Some(adds) = additions(value) {
@@ -275,7 +275,7 @@ impl<'a> Overlay<'_, 'a> {
         written.before.clear();
         written.after.clear();
         written.is_solid = false;
-        written.touches = vec![missing.clone()];
+        written.touches = vec![missing];
         written.apply = written.apply.map(|cel| match cel {
             // `has(place) ? optional.none() : optional.of(value)`
             Cel::Call { of: None, name: "optional.of", .. } => cel,

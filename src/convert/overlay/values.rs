@@ -134,7 +134,7 @@ impl<'a> Overlay<'_, 'a> {
             patches.push(Patch::when(gone, Cel::patch("remove", place.location.cel(), None)));
         }
         if is_scalar {
-            let apply = Some(Cel::if_else(present.clone(), Cel::some(cel), Cel::none()));
+            let apply = Some(Cel::if_else(present, Cel::some(cel), Cel::none()));
             return Ok(Fragment { apply, patches, touches: vec![Cel::bool(true)], ..Fragment::default() });
         }
         patches.extend(place.guards());
