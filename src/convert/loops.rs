@@ -39,6 +39,21 @@ struct Visited<'a> {
     is_filled: bool,
 }
 
+impl Visited<'_> {
+    /// A copy without the lists of the object.
+    fn without_names(&self) -> Self {
+        Self {
+            list: self.list.clone(),
+            variable: self.variable.clone(),
+            index: self.index.clone(),
+            element: self.element.clone(),
+            names: Vec::new(),
+            is_joined: self.is_joined,
+            is_filled: self.is_filled,
+        }
+    }
+}
+
 impl<'a> Loops<'_, 'a> {
     /// Translates the entries: each sees what the ones before did.
     pub(super) fn entries(
@@ -341,28 +356,7 @@ impl<'a> Loops<'_, 'a> {
         let Some(rest) = rest else { return Ok(stages) };
         let fragment = translate(&rest, false, scope, scope.loop_variables())?;
         if !fragment_uses(&fragment, &visited.variable) && !fragment_uses(&fragment, &visited.index) {
-            // The same for each element: once, if there is one.
-            let name = Cel::atom(&*visited.variable);
-            let exists = if !condition.is_true() {
-                visited.list.clone().call("exists", [name, condition])
-            } else if visited.is_filled {
-                Cel::bool(true)
-            } else {
-                visited.list.clone().call("size", []).compare(Operator::Greater, Cel::int(0))
-            };
-            let mut once = Stage::of_fragment(fragment, at)?;
-            if once.len() > 1 && !exists.is_true() {
-                return Err(Problem::new(
-                    "a part of the overlay that is the same for each element",
-                    "it takes several mutations, and its condition is that of the object before",
-                    "write a rule of its own for it",
-                )
-                .at(at));
-            }
-            for stage in &mut once {
-                stage.condition = Cel::all(vec![exists.clone(), stage.condition.clone()]);
-            }
-            stages.extend(once);
+            stages.extend(same_for_each(fragment, visited, condition, at)?);
             return Ok(stages);
         }
         let fragment = translate(&rest, true, scope, scope.loop_variables())?;
@@ -379,21 +373,39 @@ impl<'a> Loops<'_, 'a> {
             .into_iter()
             .partition(|patch| matches!(patch, Patch::Step { guards: Some(_), .. }));
         let body = Body { guards, patches, reversed: false };
-        stages.push(patch_stage(
-            Visited {
-                list: visited.list.clone(),
-                variable: visited.variable.clone(),
-                index: visited.index.clone(),
-                element: visited.element.clone(),
-                names: Vec::new(),
-                is_joined: visited.is_joined,
-                is_filled: visited.is_filled,
-            },
-            condition,
-            body,
-        ));
+        stages.push(patch_stage(visited.without_names(), condition, body));
         Ok(stages)
     }
+}
+
+/// What is the same for each element: once, if there is one.
+fn same_for_each<'a>(
+    fragment: Fragment,
+    visited: &Visited<'a>,
+    condition: Cel,
+    at: &Pointer,
+) -> Result<Vec<Stage>, Refusal> {
+    let name = Cel::atom(&*visited.variable);
+    let exists = if !condition.is_true() {
+        visited.list.clone().call("exists", [name, condition])
+    } else if visited.is_filled {
+        Cel::bool(true)
+    } else {
+        visited.list.clone().call("size", []).compare(Operator::Greater, Cel::int(0))
+    };
+    let mut once = Stage::of_fragment(fragment, at)?;
+    if once.len() > 1 && !exists.is_true() {
+        return Err(Problem::new(
+            "a part of the overlay that is the same for each element",
+            "it takes several mutations, and its condition is that of the object before",
+            "write a rule of its own for it",
+        )
+        .at(at));
+    }
+    for stage in &mut once {
+        stage.condition = Cel::all(vec![exists.clone(), stage.condition.clone()]);
+    }
+    Ok(once)
 }
 
 /// The steps for each element.

@@ -181,19 +181,20 @@ fn refined<'a>(names: &[String], ty: Ty<'a>) -> Ty<'a> {
         return ty;
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let is_word = match names.as_slice() {
-        ["metadata", "name" | "namespace" | "generateName" | "uid"] => true,
-        [.., "metadata", "labels", _] | ["labels", _] => true,
-        [.., "containers" | "initContainers" | "ephemeralContainers" | "volumes", "name"] => true,
-        [.., "containers" | "initContainers" | "ephemeralContainers", "image" | "imagePullPolicy"] => true,
-        [.., "tolerations", "key" | "value" | "effect"] => true,
-        [
-            ..,
-            "spec",
-            "dnsPolicy" | "restartPolicy" | "priorityClassName" | "schedulerName" | "serviceAccountName",
-        ] => true,
-        _ => false,
-    };
+    let is_word = matches!(
+        names.as_slice(),
+        ["metadata", "name" | "namespace" | "generateName" | "uid"]
+            | [.., "metadata", "labels", _]
+            | ["labels", _]
+            | [.., "containers" | "initContainers" | "ephemeralContainers" | "volumes", "name"]
+            | [.., "containers" | "initContainers" | "ephemeralContainers", "image" | "imagePullPolicy"]
+            | [.., "tolerations", "key" | "value" | "effect"]
+            | [
+                ..,
+                "spec",
+                "dnsPolicy" | "restartPolicy" | "priorityClassName" | "schedulerName" | "serviceAccountName"
+            ]
+    );
     if is_word { Ty::WORD } else { ty }
 }
 

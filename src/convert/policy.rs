@@ -76,7 +76,7 @@ impl Builder<'_> {
         if let Some(first) = self.rules.iter().find(|rule| rule.is_templated) {
             let kinds = &first.selection.kinds;
             variables.insert(0, Variable { name: AT.to_owned(), cel: place_of_template(kinds) });
-            self.number_templates(kinds, &mut conditions, &mut variables, &mut mutations, taken);
+            self.number_templates(kinds, &conditions, &mut variables, &mut mutations, taken);
         }
         if self.is_native {
             for (_, condition) in &mut conditions {
@@ -159,7 +159,7 @@ impl Builder<'_> {
     fn number_templates(
         &self,
         kinds: &[super::kinds::Kind],
-        conditions: &mut [(String, Cel)],
+        conditions: &[(String, Cel)],
         variables: &mut Vec<Variable>,
         mutations: &mut [Mutation],
         taken: &mut Vec<String>,

@@ -26,4 +26,6 @@ pub use json_patch::{
 pub use legacy::{LegacyBehavior, LegacyOverlay, LegacyPatches};
 pub use limits::Limit;
 pub use outcome::{FailedCondition, InlineResolver, Merged};
-pub use strategic::{ListStrategy, MergeContext, Overlay, Schemas, overlay_literals, overlay_paths, split_anchor};
+pub use strategic::{
+    ListStrategy, MergeContext, Overlay, Schemas, overlay_literals, overlay_paths, split_anchor,
+};

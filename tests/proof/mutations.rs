@@ -245,7 +245,9 @@ fn small_faults_are_found() {
     let mut files = policies_below(&corpus);
     files.retain(|file| file.ends_with("policy.yaml"));
     let is_whole = std::env::var_os("KYV_ALL_PAIRS").is_some();
-    if let Some(root) = is_whole.then(|| conformance_folder("faults in the policies of the catalogue")).flatten() {
+    if let Some(root) =
+        is_whole.then(|| conformance_folder("faults in the policies of the catalogue")).flatten()
+    {
         let folders = fs::read_dir(root.join("policies")).unwrap().map(|entry| entry.unwrap().path());
         let mut folders: Vec<PathBuf> =
             folders.filter(|path| path.to_string_lossy().ends_with("-mpol")).collect();

@@ -23,7 +23,12 @@ use super::text::{json, markdown, text};
 use super::{Arguments, Output};
 
 /// Proves the pairs of the arguments. Errors are reported.
-pub(super) fn run(arguments: &Arguments, output: Option<Output>, options: &RunOptions, reporter: &mut Reporter) {
+pub(super) fn run(
+    arguments: &Arguments,
+    output: Option<Output>,
+    options: &RunOptions,
+    reporter: &mut Reporter,
+) {
     let [old, new] = &*arguments.check else { return };
     let Some(found) = reporter.ok(pairs(old, new)) else { return };
     let Some(given) = given(options, reporter) else { return };

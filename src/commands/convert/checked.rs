@@ -51,7 +51,9 @@ impl Checked {
         let (mut differs, mut refuses) = (false, false);
         for one in &proof.counterexamples {
             match one.kind.accepted_as() {
-                Some(name) if accepted.iter().any(|accepted| accepted.difference().name() == name) => found.push(name),
+                Some(name) if accepted.iter().any(|accepted| accepted.difference().name() == name) => {
+                    found.push(name);
+                }
                 // Errors are no difference that a pair is equal but for.
                 Some(name) if one.kind != DifferenceKind::Admits => names.push(name),
                 _ => differs = true,

@@ -105,8 +105,7 @@ fn read_file(
                     Exit::Input,
                     Code::HelmTemplate,
                     format_args!(
-                        "{}: a Helm template cannot be converted: render the chart first, with `helm template`",
-                        place
+                        "{place}: a Helm template cannot be converted: render the chart first, with `helm template`"
                     ),
                 );
                 return None;

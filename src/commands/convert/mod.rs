@@ -60,7 +60,14 @@ Examples:
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 pub(super) struct Arguments {
     /// Classic policies to convert: a file, a directory with everything below it, a glob, or - for standard input.
-    #[arg(short, long, value_name = "PATH", required_unless_present = "check", value_delimiter = ',', help_heading = "Input")]
+    #[arg(
+        short,
+        long,
+        value_name = "PATH",
+        required_unless_present = "check",
+        value_delimiter = ',',
+        help_heading = "Input"
+    )]
     policy: Vec<PathBuf>,
     /// Compare the policies of two files or directories instead. Directories are paired by the names in them; several
     /// policies of a pair count as a whole.
@@ -77,7 +84,14 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "POLICY/RULE", value_delimiter = ',', help_heading = "Input")]
     rule: Vec<String>,
     /// With --check: files, directories and globs with further objects; - is standard input.
-    #[arg(short, long, value_name = "PATH", value_delimiter = ',', requires = "check", help_heading = "Input")]
+    #[arg(
+        short,
+        long,
+        value_name = "PATH",
+        value_delimiter = ',',
+        requires = "check",
+        help_heading = "Input"
+    )]
     filename: Vec<PathBuf>,
     #[arg(
         long,

@@ -187,7 +187,7 @@ fn with_entry(text: &str, old: &str, new: &str) -> Option<String> {
                 out.push('\n');
             }
             let name = if line.contains(&format!("./{old}")) { format!("./{new}") } else { new.to_owned() };
-            out.push_str(&format!("{}- {name}\n", " ".repeat(indent)));
+            out.extend([&" ".repeat(indent), "- ", &*name, "\n"]);
             is_added = true;
         }
     }

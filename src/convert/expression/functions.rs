@@ -49,6 +49,45 @@ pub(super) fn call<'a>(
             _ => refuse(translator, name, "the schema does not say that its argument has a length"),
         },
         ("contains", [list, item]) => contains(translator, list, item),
+        ("to_string", [value]) => match &value.ty {
+            Ty::Text(_) => Ok(value.clone()),
+            Ty::Number => done(Cel::function("string", [Cel::function("int", [value.value()])]), Ty::WORD),
+            Ty::Bool => done(Cel::function("string", [value.value()]), Ty::WORD),
+            _ => refuse(
+                translator,
+                name,
+                "CEL has no JSON text of lists and maps with values of the object, and the schema does not say that it is a text or a number",
+            ),
+        },
+        ("keys", [map]) => match &map.ty {
+            Ty::Map(_) | Ty::Object(_) => {
+                let key = loop_variable("keys", &translator.used);
+                let keys = map.value().call("map", [Cel::atom(&*key), Cel::atom(&*key)]);
+                done(keys.call("sort", []), Ty::List(Box::new(Ty::WORD)))
+            }
+            _ => refuse(translator, name, "the schema does not say that its argument is a map"),
+        },
+        ("sort", [list]) if matches!(&list.ty, Ty::List(of) if of.is_text() || matches!(**of, Ty::Number)) => {
+            done(list.value().call("sort", []), list.ty.clone())
+        }
+        ("reverse", [list]) if list.ty.is_list() => done(list.value().call("reverse", []), list.ty.clone()),
+        ("not_null", values) if !values.is_empty() => Ok(not_null(values)),
+        ("add" | "subtract" | "sum" | "modulo", _) => arithmetic(translator, name, &values),
+        ("max" | "min", [list]) if matches!(&list.ty, Ty::List(of) if matches!(**of, Ty::Number)) => {
+            refuse(translator, name, "of an empty list it is null, and an error in CEL")
+        }
+        ("random", [pattern]) if pattern.as_literal().is_some() => {
+            done(Cel::function("random", [pattern.value()]), Ty::TEXT)
+        }
+        _ => call_on_texts(translator, name, &values),
+    }
+}
+
+/// Functions on texts.
+fn call_on_texts<'a>(translator: &Translator<'_, 'a>, name: &str, values: &[Val<'a>]) -> Translated<'a> {
+    let fails = values.iter().any(|value| value.fails() || value.present().is_some());
+    let done = |cel: Cel, ty: Ty<'a>| Ok(Val::failing(cel, ty, fails));
+    match (name, values) {
         ("starts_with", [text, part]) => texts(translator, name, &[text, part], "startsWith", Ty::Bool),
         ("ends_with", [text, part]) => texts(translator, name, &[text, part], "endsWith", Ty::Bool),
         ("join", [separator, list]) => match &list.ty {
@@ -103,33 +142,15 @@ pub(super) fn call<'a>(
             )?;
             done(text.value().call(method, []), text.ty.clone())
         }
-        ("to_string", [value]) => match &value.ty {
-            Ty::Text(_) => Ok(value.clone()),
-            Ty::Number => done(Cel::function("string", [Cel::function("int", [value.value()])]), Ty::WORD),
-            Ty::Bool => done(Cel::function("string", [value.value()]), Ty::WORD),
-            _ => refuse(
-                translator,
-                name,
-                "CEL has no JSON text of lists and maps with values of the object, and the schema does not say that it is a text or a number",
-            ),
-        },
-        ("keys", [map]) => match &map.ty {
-            Ty::Map(_) | Ty::Object(_) => {
-                let key = loop_variable("keys", &translator.used);
-                let keys = map.value().call("map", [Cel::atom(&*key), Cel::atom(&*key)]);
-                done(keys.call("sort", []), Ty::List(Box::new(Ty::WORD)))
-            }
-            _ => refuse(translator, name, "the schema does not say that its argument is a map"),
-        },
-        ("sort", [list]) if matches!(&list.ty, Ty::List(of) if of.is_text() || matches!(**of, Ty::Number)) => {
-            done(list.value().call("sort", []), list.ty.clone())
-        }
-        ("reverse", [list]) if list.ty.is_list() => done(list.value().call("reverse", []), list.ty.clone()),
-        ("not_null", values) if !values.is_empty() => Ok(not_null(values)),
-        ("add" | "subtract" | "sum" | "modulo", _) => arithmetic(translator, name, &values),
-        ("max" | "min", [list]) if matches!(&list.ty, Ty::List(of) if matches!(**of, Ty::Number)) => {
-            refuse(translator, name, "of an empty list it is null, and an error in CEL")
-        }
+        _ => call_on_encoded(translator, name, values),
+    }
+}
+
+/// Encodings, hashes and regular expressions.
+fn call_on_encoded<'a>(translator: &Translator<'_, 'a>, name: &str, values: &[Val<'a>]) -> Translated<'a> {
+    let fails = values.iter().any(|value| value.fails() || value.present().is_some());
+    let done = |cel: Cel, ty: Ty<'a>| Ok(Val::failing(cel, ty, fails));
+    match (name, values) {
         ("base64_encode", [text]) => {
             check_texts(translator, name, &[text])?;
             done(Cel::function("base64.encode", [Cel::function("bytes", [text.value()])]), Ty::WORD)
@@ -181,9 +202,6 @@ pub(super) fn call<'a>(
         ("sha256", [text]) => {
             check_texts(translator, name, &[text])?;
             done(Cel::function("sha256", [text.value()]), Ty::WORD)
-        }
-        ("random", [pattern]) if pattern.as_literal().is_some() => {
-            done(Cel::function("random", [pattern.value()]), Ty::TEXT)
         }
         _ => refuse(translator, name, "CEL has no function that does the same"),
     }

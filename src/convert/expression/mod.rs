@@ -160,7 +160,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(value)
     }
 
-    fn member(&mut self, of: &Val<'a>, name: &str) -> Translated<'a> {
+    fn member(&self, of: &Val<'a>, name: &str) -> Translated<'a> {
         if matches!(of.ty, Ty::Text(_) | Ty::Number | Ty::Bool) && !matches!(of.form, Form::Literal(_)) {
             // A scalar has no members.
             return Ok(Val::literal(Value::Null));
@@ -194,7 +194,7 @@ impl<'a> Translator<'_, 'a> {
     }
 
     /// An element by an index that is a value itself.
-    fn indexed(&mut self, of: &Val<'a>, number: &str) -> Translated<'a> {
+    fn indexed(&self, of: &Val<'a>, number: &str) -> Translated<'a> {
         let index = self.scope.mark(number);
         match (&of.form, index) {
             (Form::Path(path), Some(index)) => Ok(Val::path(path.at(index.strict(), of.ty.element()))),
@@ -202,7 +202,7 @@ impl<'a> Translator<'_, 'a> {
         }
     }
 
-    fn element(&mut self, of: &Val<'a>, index: i64) -> Translated<'a> {
+    fn element(&self, of: &Val<'a>, index: i64) -> Translated<'a> {
         let at = |list: Cel| {
             let position = if index < 0 {
                 list.clone().call("size", []).compare(Operator::Minus, Cel::int(-index))
@@ -348,7 +348,7 @@ impl<'a> Translator<'_, 'a> {
     }
 
     /// A missing value equals null.
-    fn equality(&mut self, operation: Operator, left: &Val<'a>, right: &Val<'a>) -> Result<Cel, Problem> {
+    fn equality(&self, operation: Operator, left: &Val<'a>, right: &Val<'a>) -> Result<Cel, Problem> {
         let (value, constant) = match (left.as_literal(), right.as_literal()) {
             (_, Some(constant)) => (left, constant),
             (Some(constant), None) => (right, constant),

@@ -15,6 +15,7 @@ const OPEN: char = '\u{1}';
 const CLOSE: char = '\u{2}';
 
 /// A text with variables, translated.
+#[expect(clippy::large_enum_variant, reason = "it lives for the translation of one text")]
 pub(in crate::convert) enum Mixed<'a> {
     /// It is one variable, whose value keeps its type.
     Whole(Val<'a>),
@@ -22,6 +23,7 @@ pub(in crate::convert) enum Mixed<'a> {
     Parts(Vec<Part<'a>>),
 }
 
+#[expect(clippy::large_enum_variant, reason = "it lives for the translation of one text")]
 pub(in crate::convert) enum Part<'a> {
     Text(String),
     Value(Val<'a>),
@@ -147,13 +149,13 @@ fn outer(expression: &str, values: &[Val<'_>], scope: &Scope<'_>) -> Result<Stri
             (true, true, true) => {
                 out.push_str(before.strip_suffix('\'').unwrap_or(before));
                 let kept = scope.keep_text(value)?;
-                out.push_str(&format!("{MARK}{kept}"));
+                out.extend([format!("{MARK}{kept}")]);
                 rest = after.strip_prefix('\'').unwrap_or(after);
             }
             (false, ..) if before.ends_with('[') && after.starts_with(']') => {
                 out.push_str(before.strip_suffix('[').unwrap_or(before));
                 let kept = scope.keep_value(value);
-                out.push_str(&format!(".{INDEX_MARK}{kept}"));
+                out.extend([format!(".{INDEX_MARK}{kept}")]);
                 rest = after.strip_prefix(']').unwrap_or(after);
             }
             _ => return Err(refuse()),

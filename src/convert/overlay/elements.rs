@@ -185,16 +185,7 @@ impl<'a> Overlay<'_, 'a> {
         let variable = visits.map_or(variable, |visits| &*visits.variable);
         let value = match visits {
             // Its key is that of the visited element.
-            Some(_) => element
-                .value
-                .as_object()
-                .into_iter()
-                .flat_map(|members| members.iter())
-                .filter(|(key, _)| {
-                    !keys.iter().any(|name| split_anchor(key).map_or(&***key, |(name, _)| name) == name)
-                })
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .collect(),
+            Some(_) => without_keys(element.value, keys),
             None => element.value.clone(),
         };
         let inner_place = place.element(variable, index);
@@ -245,16 +236,8 @@ impl<'a> Overlay<'_, 'a> {
                 super::merge_stages(&mut fragment.before, vec![vec![fronted(place, variable, &moves)]]);
             }
             // The elements inside follow when those around are at their places.
-            let mut before: Vec<Vec<Patch>> = vec![Vec::new()];
-            before.extend(inner.before.into_iter().map(|stage| vec![each(stage)]));
-            if before.len() > 1 {
-                super::merge_stages(&mut fragment.before, before);
-            }
-            let mut after: Vec<Vec<Patch>> = vec![Vec::new()];
-            after.extend(inner.after.into_iter().map(|stage| vec![each(stage)]));
-            if after.len() > 1 {
-                super::merge_stages(&mut fragment.after, after);
-            }
+            add_stages(&mut fragment.before, inner.before, each);
+            add_stages(&mut fragment.after, inner.after, each);
         }
         fragment.touches.push(if condition.is_true() { touched } else { Cel::bool(true) });
         let Some(apply) = inner.apply else { return Ok(None) };
@@ -356,4 +339,19 @@ fn each_of(patch: &Patch, place: &Place<'_>) -> Patch {
         },
         other => other.clone(),
     }
+}
+
+/// Adds steps for each element behind the first stage.
+fn add_stages(stages: &mut Vec<Vec<Patch>>, inner: Vec<Vec<Patch>>, each: impl Fn(Vec<Patch>) -> Patch) {
+    if !inner.is_empty() {
+        let all = std::iter::once(Vec::new()).chain(inner.into_iter().map(|stage| vec![each(stage)]));
+        super::merge_stages(stages, all.collect());
+    }
+}
+
+/// The members of an element but for its keys, with or without anchors.
+fn without_keys(element: &Value, keys: &[String]) -> Value {
+    let is_key = |key: &str| keys.iter().any(|name| split_anchor(key).map_or(key, |(name, _)| name) == name);
+    let members = element.as_object().into_iter().flat_map(|members| members.iter());
+    members.filter(|(key, _)| !is_key(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
 }

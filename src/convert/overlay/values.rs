@@ -27,13 +27,13 @@ impl<'a> Overlay<'_, 'a> {
             return self.variable(value, place, at);
         }
         let value = self.typed(value, place);
-        let fits = match (&place.path.ty, &value) {
+        let is_of_another_type = matches!(
+            (&place.path.ty, &value),
             (Ty::Text(_), Value::Number(_) | Value::Bool(_))
-            | (Ty::Number, Value::String(_) | Value::Bool(_))
-            | (Ty::Bool, Value::String(_) | Value::Number(_)) => false,
-            _ => true,
-        };
-        if !fits {
+                | (Ty::Number, Value::String(_) | Value::Bool(_))
+                | (Ty::Bool, Value::String(_) | Value::Number(_))
+        );
+        if is_of_another_type {
             return self.refuse(
                 at,
                 "a value of another type",
