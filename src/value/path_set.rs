@@ -103,6 +103,8 @@ impl PathSet {
                 return true;
             }
             let child = match segment {
+                // What goes through all elements may go through the members of a map.
+                Segment::Key(_) if node.is_counted() => return true,
                 Segment::Key(key) => node.members.get(key),
                 Segment::Index(_) => node.elements.as_deref(),
             };
@@ -359,6 +361,8 @@ mod tests {
             ("l[]=", "l", true, false),
             ("l[]=", "l.1", true, false),
             ("l[]=", "l.1.x", false, false),
+            ("l[]=", "l.m", true, false),
+            ("l[].x", "l.m", false, false),
             ("a.b a", "a.c", true, true),
             ("a a.b", "a.c", true, true),
         ] {
