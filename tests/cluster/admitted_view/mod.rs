@@ -22,7 +22,7 @@ use test_support::rest::Rest;
 
 use compare::{Difference, Verdict, compare};
 use generator::Generator;
-use schema::Schema;
+use schema::{Root, Schema};
 use shrink::shrink;
 
 /// All APIs, and all default admission plugins. Feature gates are those of a default cluster: defaults depend on them.
@@ -46,6 +46,9 @@ fn generated_manifests_are_admitted_as_the_view_says() {
     let manifests: Vec<Value> = (0..number).map(|number| generator.manifest(number)).collect();
     let mut comparison = Comparison::start(&server);
     comparison.run(&manifests);
+    if all_manifests() {
+        comparison.require_all_kinds(&schema);
+    }
     comparison.finish("generated", number * 8 / 10);
 }
 
@@ -156,6 +159,19 @@ impl Comparison {
                 }
             }
         }
+    }
+
+    /// Fails if no manifest of some kind with a table was equal.
+    fn require_all_kinds(&self, schema: &Schema) {
+        let kind = |root: &Root| {
+            let members = [("apiVersion", &root.api_version), ("kind", &root.kind)];
+            let object = members.into_iter().map(|(key, text)| (key, Value::from(text.as_str())));
+            GroupVersionKind::of(&object.collect()).expect("a kind")
+        };
+        let kinds = schema.roots.iter().map(kind);
+        let missing = kinds.filter(|kind| !self.kinds.contains(kind) && !self.no_table.contains_key(kind));
+        let missing: Vec<String> = missing.map(|kind| kind.to_string()).collect();
+        assert!(missing.is_empty(), "not compared: {}", missing.join(", "));
     }
 
     /// Says what was compared, and fails if anything differs or too little was compared.
