@@ -11,7 +11,7 @@ use crate::page_runner::follow;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Pages that need nothing but kubectl-kyv.
-const PAGES: [&str; 20] = [
+const PAGES: [&str; 22] = [
     "README.md",
     "docs/README.md",
     "docs/benchmark/README.md",
@@ -19,6 +19,7 @@ const PAGES: [&str; 20] = [
     "docs/ci.md",
     "docs/clusters.md",
     "docs/contributing.md",
+    "docs/converting.md",
     "docs/diagnostics/README.md",
     "docs/divergences/README.md",
     "docs/exit-codes.md",
@@ -30,6 +31,7 @@ const PAGES: [&str; 20] = [
     "docs/limits-and-security.md",
     "docs/mutate-and-diff.md",
     "docs/policies-and-inputs.md",
+    "docs/proving.md",
     "docs/quickstart.md",
     "docs/test-suites.md",
 ];

@@ -54,8 +54,8 @@ Examples:
 /// mention. Each condition is true and broken; fields are missing, null and empty; lists have no, one and several
 /// elements. It is evidence by test, not by logic.
 ///
-/// Exits with 0 if all rules were converted, or all answers are equal; with 1 if some answers differ; with 2 if an input
-/// cannot be read; and with 3 if some rule was not converted, or something could not be compared.
+/// Exits with 0 if all rules were converted, or all answers are equal. Exits with 1 if some answers differ, and with 2 if
+/// an input cannot be read. Exits with 3 if some rule was not converted, or something could not be compared.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 pub(super) struct Arguments {

@@ -135,6 +135,7 @@ apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: p}
 spec:
+  background: false
   rules:
   - name: r
     match:
