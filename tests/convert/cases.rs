@@ -9,6 +9,7 @@
 //! | `options` | `accept: NAME` and `to: map`, each on a line |
 //!
 //! `UPDATE=1` writes `expected.yaml` and `refused.txt`: read the change.
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ fn converted(text: &str, options: &Options) -> (String, String) {
         policies.extend(conversion.documents);
         for rule in conversion.rules {
             if let Outcome::Refused(refusal) = rule.outcome {
-                refused.push_str(&format!("{}: {}: {}\n", rule.name, refusal.construct, refusal.reason));
+                refused.extend([format!("{}: {}: {}\n", rule.name, refusal.construct, refusal.reason)]);
             }
         }
     }
@@ -72,9 +73,9 @@ fn constructs_become_what_their_cases_say() {
             }
             if is_updated {
                 if found.is_empty() {
-                    fs::remove_file(&path).unwrap()
+                    fs::remove_file(&path).unwrap();
                 } else {
-                    fs::write(&path, found).unwrap()
+                    fs::write(&path, found).unwrap();
                 }
             } else {
                 wrong.push(format!("{}: expected\n{expected}\nfound\n{found}", path.display()));

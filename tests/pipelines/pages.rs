@@ -11,10 +11,11 @@ use crate::page_runner::follow;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Pages that need nothing but kubectl-kyv.
-const PAGES: [&str; 22] = [
+const PAGES: [&str; 23] = [
     "README.md",
     "docs/README.md",
     "docs/benchmark/README.md",
+    "docs/catalogue-audit.md",
     "docs/cel.md",
     "docs/ci.md",
     "docs/clusters.md",

@@ -447,7 +447,7 @@ mod tests {
     #[test]
     fn operators_keep_their_operands() {
         let sum = name("a").plus(name("b"));
-        assert_eq!(sum.clone().compare(Operator::Modulo, name("c")).to_string(), "(a + b) % c");
+        assert_eq!(sum.compare(Operator::Modulo, name("c")).to_string(), "(a + b) % c");
         assert_eq!(
             Cel::all(vec![Cel::any(vec![name("a"), name("b")]), name("c")]).to_string(),
             "(a || b) && c"

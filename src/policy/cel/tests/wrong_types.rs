@@ -64,10 +64,10 @@ fn errors(document: &Value) -> Vec<PolicyError> {
 fn places(value: &Value, at: &Pointer, found: &mut Vec<Pointer>) {
     match value {
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(index, item)| places(item, &at.index(index), found))
+            items.iter().enumerate().for_each(|(index, item)| places(item, &at.index(index), found));
         }
         Value::Object(members) => {
-            members.iter().for_each(|(key, member)| places(member, &at.key(key.clone()), found))
+            members.iter().for_each(|(key, member)| places(member, &at.key(key.clone()), found));
         }
         _ => {}
     }
@@ -77,7 +77,7 @@ fn places(value: &Value, at: &Pointer, found: &mut Vec<Pointer>) {
 fn replaced(document: &Value, place: &Pointer, other: &Value) -> Value {
     let mut changed = document.clone();
     let node = place.segments().iter().fold(&mut changed, |node, segment| match segment {
-        Segment::Key(key) => node.as_object_mut().unwrap().get_mut(&**key).unwrap(),
+        Segment::Key(key) => node.as_object_mut().unwrap().get_mut(key).unwrap(),
         Segment::Index(index) => &mut node.as_array_mut().unwrap()[*index],
     });
     *node = other.clone();
