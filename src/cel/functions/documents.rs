@@ -1,5 +1,6 @@
 //! Texts in YAML, and compressed texts.
 
+use std::borrow::Cow;
 use std::io::Read as _;
 
 use flate2::read::MultiGzDecoder;
@@ -7,6 +8,7 @@ use flate2::read::MultiGzDecoder;
 use super::{Row, args, row};
 use crate::cel::error::EvalError;
 use crate::cel::meter::Meter;
+use crate::cel::opaque::Opaque;
 use crate::cel::value::{Numbers, Val};
 use crate::formats::gzip;
 use crate::yaml;
@@ -34,10 +36,24 @@ fn parse_yaml(meter: &mut Meter, args: &[Val]) -> Result {
 fn compress(meter: &mut Meter, args: &[Val]) -> Result {
     /// Earlier places are looked at for each byte.
     const VISITS_PER_BYTE: usize = 3;
-    let text = args::text(args, 0)?;
+    let text = native_text(args)?;
     meter.visit_items(text.len().saturating_mul(VISITS_PER_BYTE))?;
     meter.make(text.len())?;
     Ok(Val::Bytes(gzip::compress(text.as_bytes()).into()))
+}
+
+/// The text that Go's value of an argument has: of texts, and of values of libraries that are written as texts.
+fn native_text(args: &[Val]) -> std::result::Result<Cow<'_, str>, EvalError> {
+    let Some(Val::Opaque(value)) = args.first() else {
+        return args::text(args, 0).map(|text| Cow::from(&**text));
+    };
+    match &**value {
+        Opaque::Quantity(quantity) | Opaque::ComputedQuantity(quantity) => Ok(quantity.to_string().into()),
+        Opaque::Ip(address) => Ok(address.to_string().into()),
+        Opaque::Cidr(network) => Ok(network.to_string().into()),
+        Opaque::Url(url) => Ok(url.text().into()),
+        _ => Err(EvalError::no_overload()),
+    }
 }
 
 /// Bytes that are no UTF-8 become replacement characters.
