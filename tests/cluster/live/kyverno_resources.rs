@@ -291,7 +291,7 @@ fn objects_hidden_by_kyverno_configuration_are_reported() {
     let run = kyv(admin, &kyverno);
     let rest = ["ConfigMap/web/b", "ConfigMap/web/c", "ConfigMap/web/d", "ConfigMap/web/e"];
     assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), rest.to_vec()), "{run:?}");
-    assert!(run.stderr.contains("they stay as they are: the resource filter [ConfigMap,web,a]\n"), "{run:?}");
+    assert!(run.stderr.contains("it stays as it is: the resource filter [ConfigMap,web,a]\n"), "{run:?}");
     let explain = ["explain", "cm", "a", "-n", "web", "-p", &team, "--semantics", "kyverno"];
     let run = kyv(admin, &explain);
     assert!(run.stdout.contains("SKIPPED        team/r: the resource filter [ConfigMap,web,a]"), "{run:?}");

@@ -309,7 +309,8 @@ impl Trigger<'_> {
 impl UpdateRequestRun {
     /// Adds the error of a target that is not found. Kyverno's message in the request has an empty text before the reason.
     fn fail_to_find(&mut self, rule: &Rule, error: RuleError) {
-        let of_request = RuleError { message: format!(": {}", error.message), ..error.clone() };
+        let words = format!(": {}", error.words_of_kyverno());
+        let of_request = RuleError { original: Some(words), ..error.clone() };
         self.fail(rule, RuleError { hint: with_rule_error(of_request, rule).hint, ..error });
     }
 
