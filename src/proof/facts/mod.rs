@@ -142,13 +142,14 @@ spec:
       any:
       - resources: {kinds: [ConfigMap], namespaces: ['dev-*'], selector: {matchLabels: {app: web}}, namespaceSelector: {matchLabels: {tier: gold}}}
         subjects: [{kind: User, name: jane}]
-    preconditions: {all: [{key: '{{ request.object.data.a }}', operator: AnyIn, value: [x, y]}]}
+    preconditions: {all: [{key: '{{ request.object.data.a }}', operator: AnyIn, value: [x, w]}]}
     mutate: {patchStrategicMerge: {data: {(b): '>2', +(c): z}}}
 "]);
         assert_eq!(facts.kinds, [GroupVersionKind::new("v1", "ConfigMap")]);
         assert_eq!(
             literals(&facts),
-            r#".metadata.labels.app="web" .data.a="x" .data.a="y" .data.b=">2" .data.c="z""#
+            // The label of the namespace, too: an object of the kind Namespace has it itself.
+            r#".metadata.labels.app="web" .metadata.labels.tier="gold" .data.a="x" .data.a="w" .data.b=">2" .data.c="z""#
         );
         assert_eq!(facts.namespaces, [Text::from("dev-*")]);
         assert_eq!(facts.namespace_labels, [("tier".into(), vec!["gold".into()])]);
