@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use crate::policy::{Policy, RulePaths};
 use crate::report::{Outcome, PolicyReport, SkipReason};
-use crate::value::{Change, ChangeKind, Map, PathSet, Pointer, Segment, Step, Value, are_aligned, changes};
+use crate::value::{
+    Change, ChangeKind, Map, PathSet, Pointer, Segment, Step, Value, are_aligned, changes, changes_within,
+};
 
 use super::evaluation::{Evaluation, PolicyRun};
 use super::family;
@@ -37,6 +39,7 @@ pub(super) struct Rerun {
 
 enum Ending {
     Object(Value),
+    /// Beside those that concern no policy.
     Differences(Vec<Difference>),
 }
 
@@ -46,9 +49,11 @@ impl Rerun {
         match &self.ending {
             Ending::Object(object) => object.clone(),
             Ending::Differences(differences) => {
-                let after = ran.last().map_or(&evaluation.placed.object, |policy| policy.after);
+                let before = &evaluation.placed.object;
+                let after = ran.last().map_or(before, |policy| policy.after);
+                let untouched = Differences::untouched(evaluation, before, object);
                 let run = || evaluation.aside(|| run_all(evaluation, ran, object)).1;
-                apply(differences.iter(), after).unwrap_or_else(run)
+                apply(differences.iter().chain(&untouched), after).unwrap_or_else(run)
             }
         }
     }
@@ -74,8 +79,7 @@ fn rerun_concerned(
     ran: &[Ran<'_>],
     mut differences: Differences,
 ) -> Option<Rerun> {
-    // These may read anything.
-    let concerns_all = !evaluation.engine.settings.exceptions.all().is_empty();
+    let concerns_all = concerns_all(evaluation);
     let mut effects = Vec::with_capacity(ran.len());
     for policy in ran {
         if !concerns_all && (!differences.concern(policy) || differences.are_overwritten(policy)) {
@@ -129,7 +133,7 @@ impl Ran<'_> {
     }
 }
 
-/// How another state of the object differs.
+/// Where another state of the object differs in what policies may read or write.
 #[derive(Clone, Default)]
 pub(super) struct Differences {
     found: Vec<Difference>,
@@ -145,10 +149,21 @@ struct Difference {
 }
 
 impl Differences {
-    pub(super) fn between(base: &Value, other: &Value) -> Self {
+    pub(super) fn between(evaluation: &Evaluation<'_>, base: &Value, other: &Value) -> Self {
         let mut differences = Self::default();
-        differences.add(base, changes(base, other));
+        let changes = match touched(evaluation) {
+            Some(touched) => changes_within(touched, base, other),
+            None => changes(base, other),
+        };
+        differences.add(base, changes);
         differences
+    }
+
+    /// The other differences.
+    fn untouched(evaluation: &Evaluation<'_>, base: &Value, other: &Value) -> Vec<Difference> {
+        let Some(touched) = touched(evaluation) else { return Vec::new() };
+        let untouched = changes(base, other).into_iter().filter(|change| !touched.overlaps(&change.pointer));
+        untouched.map(|change| Difference { change, base: base.clone() }).collect()
     }
 
     fn add(&mut self, base: &Value, changes: Vec<Change>) {
@@ -197,6 +212,16 @@ impl Differences {
         self.found.retain(|_| !written.next().unwrap_or_default());
         true
     }
+}
+
+/// What policies may read or write; `None`: everything.
+fn touched<'a>(evaluation: &Evaluation<'a>) -> Option<&'a PathSet> {
+    (!concerns_all(evaluation)).then(|| evaluation.engine.policies.paths())
+}
+
+/// Whether policies may read anything, because exceptions do.
+fn concerns_all(evaluation: &Evaluation<'_>) -> bool {
+    !evaluation.engine.settings.exceptions.all().is_empty()
 }
 
 /// Whether a rule does not apply, whatever the values are that it would write.
@@ -375,7 +400,7 @@ mod tests {
                 let namespace = base.path(&["metadata", "namespace"]).cloned().unwrap_or_default();
                 let mut other = other.clone();
                 other.as_object_mut().unwrap().get_mut("metadata").unwrap().insert("namespace", namespace);
-                let short = rerun(evaluation, &ran, &other, Differences::between(base, &other));
+                let short = rerun(evaluation, &ran, &other, Differences::between(evaluation, base, &other));
                 let (effects, after) = evaluation.aside(|| run_all(evaluation, &ran, &other));
                 prop_assert_eq!(short.result(evaluation, &ran, &other), after);
                 for (policy, (short, whole)) in ran.iter().zip(short.effects.iter().zip(&effects)) {

@@ -67,7 +67,7 @@ fn differences(
         return None;
     }
     let admitted = &evaluation.placed.object;
-    let of_written = Differences::between(admitted, written);
+    let of_written = Differences::between(evaluation, admitted, written);
     let policies = ran(evaluation, reports, steps)?;
     if !policies.iter().any(|policy| of_written.concern(policy)) {
         return None;
@@ -149,7 +149,7 @@ fn deciding<'a>(
     let matters = |field: &&&Default| {
         let admitted = &evaluation.placed.object;
         let object = field.undone(admitted);
-        let differences = Differences::between(admitted, &object);
+        let differences = Differences::between(evaluation, admitted, &object);
         let Rerun { effects, .. } = rerun(evaluation, policies, &object, differences);
         effects.last().is_some_and(|effect| !is_same(effect, rule))
     };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::value::Text;
+use crate::value::{PathSet, Text};
 
 use super::index::{KindKeys, Part, PolicyIndex};
 use super::{Candidate, ClassicPolicy, FailurePolicy, Policy, Rule, SharedWebhooks};
@@ -19,6 +19,8 @@ pub struct PolicySet {
     /// The parts for any object.
     any: RuleIndex,
     matches_resources: bool,
+    /// What they may read and write.
+    paths: PathSet,
     /// Policies that share two webhooks, one for each failure policy: groups of numbers.
     called_twice: Vec<Vec<usize>>,
 }
@@ -65,7 +67,8 @@ impl PolicySet {
         let is_cel = |policy: &Policy| matches!(policy, Policy::Cel(_));
         let matches_resources = !by_resource.is_empty() || policies.iter().any(is_cel);
         let called_twice = called_twice(&policies);
-        Self { policies, by_kind, by_resource, any, matches_resources, called_twice }
+        let paths = all_paths(&policies);
+        Self { policies, by_kind, by_resource, any, matches_resources, paths, called_twice }
     }
 
     /// The policies, in the order in which they run.
@@ -83,6 +86,11 @@ impl PolicySet {
         self.matches_resources
     }
 
+    /// What the policies together may read and write.
+    pub fn paths(&self) -> &PathSet {
+        &self.paths
+    }
+
     /// The groups of policies, by number, that Kyverno evaluates twice where a policy that fails and one that ignores
     /// failures select an object.
     pub fn called_twice(&self) -> &[Vec<usize>] {
@@ -96,6 +104,17 @@ impl PolicySet {
         let indexes = [self.by_kind.get(kind), by_resource, Some(&self.any)];
         Candidates { policies: &self.policies, indexes }
     }
+}
+
+fn all_paths(policies: &[Policy]) -> PathSet {
+    let mut all = PathSet::default();
+    for policy in policies {
+        for rule in (0..policy.rules().len()).filter_map(|part| policy.paths(part)) {
+            all.extend(&rule.reads);
+            all.extend(&rule.writes);
+        }
+    }
+    all
 }
 
 /// The policies that share their webhooks, where there is one for each failure policy.

@@ -1,6 +1,7 @@
 //! The differences between two values.
 
-use super::{Pointer, Value, equal_ends};
+use super::path_set::Place;
+use super::{PathSet, Pointer, Value, equal_ends};
 
 /// One change; a list of them, applied in order, turns one value into another.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,11 +34,20 @@ pub enum ChangeKind {
 /// surplus elements are removed from the end, so that the changes can be applied in order.
 pub fn changes(before: &Value, after: &Value) -> Vec<Change> {
     let mut found = Vec::new();
-    compare(&mut Pointer::default(), before, after, &mut found);
+    compare(&mut Pointer::default(), (before, after), Place::Whole, &mut found);
     found
 }
 
-fn compare(at: &mut Pointer, before: &Value, after: &Value, found: &mut Vec<Change>) {
+/// Those of the changes that overlap a path of a set. Other parts are not compared.
+pub fn changes_within(paths: &PathSet, before: &Value, after: &Value) -> Vec<Change> {
+    let mut found = Vec::new();
+    if let Some(root) = paths.root() {
+        compare(&mut Pointer::default(), (before, after), root, &mut found);
+    }
+    found
+}
+
+fn compare(at: &mut Pointer, (before, after): (&Value, &Value), place: Place<'_>, found: &mut Vec<Change>) {
     if before.same_storage(after) {
         return;
     }
@@ -45,15 +55,19 @@ fn compare(at: &mut Pointer, before: &Value, after: &Value, found: &mut Vec<Chan
         (Value::Object(old), Value::Object(new)) => {
             let mut removed = 0;
             for (index, (key, was)) in old.iter().enumerate() {
-                match new.get_near(key, index) {
-                    Some(is) if was.same_storage(is) => {}
+                let is = new.get_near(key, index);
+                removed += usize::from(is.is_none());
+                if is.is_some_and(|is| was.same_storage(is)) {
+                    continue;
+                }
+                let Some(place) = place.member(key) else { continue };
+                match is {
                     Some(is) => {
                         at.push_key(key.clone());
-                        compare(at, was, is, found);
+                        compare(at, (was, is), place, found);
                         at.pop();
                     }
                     None => {
-                        removed += 1;
                         let pointer = at.key(key.clone());
                         found.push(Change { pointer, kind: ChangeKind::Remove(was.clone()) });
                     }
@@ -63,12 +77,16 @@ fn compare(at: &mut Pointer, before: &Value, after: &Value, found: &mut Vec<Chan
                 return;
             }
             for (index, (key, is)) in new.iter().enumerate() {
-                if old.get_near(key, index).is_none() {
+                if old.get_near(key, index).is_none() && place.member(key).is_some() {
                     found.push(Change { pointer: at.key(key.clone()), kind: ChangeKind::Add(is.clone()) });
                 }
             }
         }
-        (Value::Array(old), Value::Array(new)) => compare_lists(at, old, new, found),
+        (Value::Array(old), Value::Array(new)) => {
+            if let Some(place) = place.elements() {
+                compare_lists(at, (old, new), place, found);
+            }
+        }
         _ if before == after => {}
         _ => found.push(Change {
             pointer: at.clone(),
@@ -77,13 +95,19 @@ fn compare(at: &mut Pointer, before: &Value, after: &Value, found: &mut Vec<Chan
     }
 }
 
-fn compare_lists(at: &mut Pointer, old: &[Value], new: &[Value], found: &mut Vec<Change>) {
+/// `place` is that of the elements.
+fn compare_lists(
+    at: &mut Pointer,
+    (old, new): (&[Value], &[Value]),
+    place: Place<'_>,
+    found: &mut Vec<Change>,
+) {
     let (head, tail) = equal_ends(old, new);
     let (old_end, new_end) = (old.len() - tail, new.len() - tail);
     let paired = old_end.min(new_end);
     for index in head..paired {
         at.push_index(index);
-        compare(at, &old[index], &new[index], found);
+        compare(at, (&old[index], &new[index]), place, found);
         at.pop();
     }
     for index in (paired..old_end).rev() {
@@ -96,6 +120,7 @@ fn compare_lists(at: &mut Pointer, old: &[Value], new: &[Value], found: &mut Vec
 
 #[cfg(test)]
 mod tests {
+    use super::super::Step;
     use super::*;
 
     fn shown(before: &str, after: &str) -> Vec<String> {
@@ -130,6 +155,32 @@ mod tests {
         assert_eq!(shown("[1,2,3]", "[1,9,2,3]"), ["+[1] 9"]);
         assert_eq!(shown("[1,2,3,4]", "[1,4]"), ["-[2] 3", "-[1] 2"]);
         assert_eq!(shown(r#"[{"a":1},{"b":1}]"#, r#"[{"a":2},{"b":1}]"#), ["[0].a 1>2"]);
+    }
+
+    #[test]
+    fn changes_within_paths_are_those_that_overlap_them() {
+        let json = |text| Value::from_json(text).unwrap();
+        let before = json(r#"{"a":1,"b":{"c":1,"d":1},"l":[{"x":1,"y":1}],"m":[1],"n":{}}"#);
+        let after = json(r#"{"b":{"c":2,"d":2},"l":[{"x":2,"y":2},{}],"m":{"k":1},"n":{"o":1},"p":1}"#);
+        let all = changes(&before, &after);
+        let sets: [&[Step]; 6] = [
+            &[],
+            &[Step::Key("b".into()), Step::Key("c".into())],
+            &[Step::Key("l".into()), Step::Elements, Step::Key("x".into())],
+            &[Step::Key("n".into()), Step::Elements],
+            &[Step::Key("m".into()), Step::Key("k".into())],
+            &[Step::Key("p".into()), Step::Key("q".into())],
+        ];
+        for path in sets {
+            for insert in [PathSet::insert, PathSet::insert_node] {
+                let mut set = PathSet::default();
+                insert(&mut set, path);
+                let overlapping = all.iter().filter(|change| set.overlaps(&change.pointer)).cloned();
+                let expected: Vec<Change> = overlapping.collect();
+                assert_eq!(changes_within(&set, &before, &after), expected, "{set}");
+            }
+        }
+        assert!(changes_within(&PathSet::default(), &before, &after).is_empty());
     }
 
     #[test]

@@ -22,7 +22,7 @@ mod version;
 
 use std::sync::Arc;
 
-pub use change::{Change, ChangeKind, changes};
+pub use change::{Change, ChangeKind, changes, changes_within};
 pub use duration::{DurationError, GoDuration};
 pub use escape::{EscapeError, json_escape};
 pub use float::{exponent_text, float_text};

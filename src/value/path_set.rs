@@ -23,7 +23,7 @@ pub struct PathSet {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Node {
+pub(super) struct Node {
     /// Whether everything below belongs to the set; then there is nothing below.
     is_whole: bool,
     /// Whether the node alone belongs to the set.
@@ -32,7 +32,45 @@ struct Node {
     elements: Option<Box<Self>>,
 }
 
+/// A node of values beside the paths of a set.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'a> {
+    /// Everything below is in the set.
+    Whole,
+    /// Paths of the set go on from here.
+    At(&'a Node),
+}
+
+impl<'a> Place<'a> {
+    fn of(node: &'a Node) -> Self {
+        if node.is_whole { Self::Whole } else { Self::At(node) }
+    }
+
+    /// `None` if a change of the member concerns no path, see [`PathSet::overlaps`].
+    pub(super) fn member(self, key: &str) -> Option<Self> {
+        match self {
+            Self::Whole => Some(self),
+            // What goes through all elements may go through the members of a map.
+            Self::At(node) if node.is_counted() => Some(Self::Whole),
+            Self::At(node) => node.members.get(key).map(Self::of),
+        }
+    }
+
+    /// The same for the elements of a list.
+    pub(super) fn elements(self) -> Option<Self> {
+        match self {
+            Self::Whole => Some(self),
+            Self::At(node) => node.elements.as_deref().map(Self::of),
+        }
+    }
+}
+
 impl PathSet {
+    /// The root of a value; `None` if there is no path.
+    pub(super) fn root(&self) -> Option<Place<'_>> {
+        self.root.as_ref().map(Place::of)
+    }
+
     /// The set of all paths.
     pub fn everything() -> Self {
         let mut set = Self::default();
