@@ -105,7 +105,7 @@ fn values_that_grow_are_cancelled() {
         doubled.as_str(),
         "lists.range(9223372036854775807)",
         "[lists.range(10000).map(x, 'a').join()].map(a, [a.replace('a', a)].map(b, b + b))",
-        "'%.999999999f'.format([1.0]).size() < 0 ? [] : lists.range(100000000)",
+        "'%.1000f'.format([1.0]).size() < 0 ? [] : lists.range(100000000)",
     ] {
         // The values are too long for a message.
         let is_cancelled = matches!(evaluated(source), Err(error) if error.is_final());
@@ -302,6 +302,15 @@ fn timestamps_last_until_the_end_of_the_year_9999() {
     for source in ["timestamp(253402300799) + duration('1s')", "timestamp(-62135596800) - duration('1ns')"] {
         assert_eq!(evaluated(source), Err(EvalError::failed("timestamp overflow")), "{source}");
     }
+}
+
+#[test]
+fn digits_of_a_double_have_a_limit() {
+    assert_eq!(evaluated("'%.1000f'.format([1.0]).size()").unwrap(), "1002");
+    let refused = refused("'%.1001f'.format([1.0])");
+    assert!(matches!(&refused[..], [(_, _, message)] if message.contains("at most 1000")), "{refused:?}");
+    let failed = evaluated("dyn('%.1001e').format([1.0])").unwrap_err();
+    assert!(failed.to_string().contains("at most 1000"), "{failed}");
 }
 
 #[test]

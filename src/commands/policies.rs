@@ -45,7 +45,7 @@ pub(super) fn policies(
         return Some(loaded);
     }
     let is_no_policy =
-        |error: &&SourceError| matches!(error, SourceError::NoPolicy { path } if *path == names);
+        |error: &&SourceError| matches!(error, SourceError::NoPolicy { path, .. } if *path == names);
     // Some policies of the cluster may exist that could not be read, which was reported.
     reporter.source_errors(refused.errors.iter().filter(|error| is_whole || !is_no_policy(error)));
     reporter.divergences(refused.divergences, options.dialect.semantics);

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn no_policy(path: &str) -> SourceError {
-        SourceError::NoPolicy { path: path.to_owned() }
+        SourceError::no_policy(path)
     }
 
     #[test]

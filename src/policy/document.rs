@@ -111,7 +111,7 @@ fn is_kind((group, name): &(&str, &str), kind: &GroupVersionKind) -> bool {
 fn misspelt(kind: &GroupVersionKind) -> Option<&'static str> {
     let evaluated = FAMILIES.iter().flat_map(|family| family.kinds);
     let known = evaluated.chain([&cel::BINDING]).chain(OTHERS);
-    let of_group = known.filter(|known| known.0 == &*kind.group && known.0.ends_with("kyverno.io"));
+    let of_group = known.filter(|known| known.0 == &*kind.group);
     nearest(&kind.kind, of_group.map(|known| known.1))
 }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::diagnostics::{Code, Coded};
 use crate::policy::PolicyError;
-use crate::value::Pointer;
+use crate::value::{Pointer, Text};
 use crate::yaml::{Document, DocumentNodes, Position, SyntaxError, excerpt, underlined};
 
 use super::cluster::ClusterError;
@@ -71,10 +71,12 @@ pub enum SourceError {
     #[error("stdin: empty; expected objects")]
     Nothing,
     /// Inputs without a policy.
-    #[error("{path}: no policy found")]
+    #[error("{path}: no policy found{}", only_bindings(.bound))]
     NoPolicy {
         /// The paths.
         path: String,
+        /// The policies that bindings in these inputs name.
+        bound: Vec<Text>,
     },
     /// A file without a document of the expected kind.
     #[error("{path}: no document of kind {kind}")]
@@ -138,12 +140,22 @@ pub enum SourceError {
 }
 
 /// The message with its place, and the line, which the alternate form leaves out.
+/// That there are bindings, and of which policies.
+fn only_bindings(bound: &[Text]) -> String {
+    if bound.is_empty() { String::new() } else { format!(", only bindings of `{}`", bound.join("`, `")) }
+}
+
 fn document_error(_: &Code, place: &Place, message: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{place}: {message}")?;
     if f.alternate() { Ok(()) } else { write!(f, "\n{}", place.excerpt) }
 }
 
 impl SourceError {
+    /// Inputs without a policy, and without bindings.
+    pub fn no_policy(path: impl Into<String>) -> Self {
+        Self::NoPolicy { path: path.into(), bound: Vec::new() }
+    }
+
     /// Whether the results of all other inputs are invalid, too. After errors of a cluster they are incomplete.
     pub const fn spoils_the_rest(&self) -> bool {
         !matches!(self, Self::Cluster(_) | Self::Unread { .. } | Self::Absent { .. })
@@ -156,7 +168,7 @@ impl SourceError {
             Self::Document { place, .. } => Some(place.name.clone()),
             Self::Io { path, .. }
             | Self::EmptyDirectory { path, .. }
-            | Self::NoPolicy { path }
+            | Self::NoPolicy { path, .. }
             | Self::Empty { path, .. }
             | Self::NoProgram { path, .. }
             | Self::Program { path, .. } => Some(path.clone()),

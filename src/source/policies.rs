@@ -219,7 +219,7 @@ impl PolicyLoader {
         let is_empty = others == found.len();
         found.into_iter().for_each(|found| self.add_one(found));
         if named && is_empty {
-            return self.refuse_files(vec![SourceError::NoPolicy { path: name.to_owned() }]);
+            return self.refuse_files(vec![SourceError::no_policy(name)]);
         }
         self.documents += others;
         self.files += usize::from(others > 0);
@@ -251,7 +251,8 @@ impl PolicyLoader {
         }
         if self.refused.errors.is_empty() && self.unmatched.is_everything() && self.loaded.policies.is_empty()
         {
-            self.refused.errors.push(SourceError::NoPolicy { path: inputs.to_owned() });
+            let bound = self.bindings.iter().map(|(binding, _)| binding.policy.clone()).collect();
+            self.refused.errors.push(SourceError::NoPolicy { path: inputs.to_owned(), bound });
         }
         self.join_bindings();
         (self.loaded, self.refused)

@@ -67,10 +67,15 @@ fn precision(text: &str) -> Result<(Option<usize>, &str)> {
     let precision: usize = after[..end].parse().map_err(|_| {
         EvalError::failed("error while parsing precision: could not convert precision to integer")
     })?;
-    Ok((Some(precision.min(MAX_PRECISION)), &after[end..]))
+    if precision > MAX_PRECISION {
+        let message =
+            format!("error while parsing precision: {precision} is not supported, at most {MAX_PRECISION}");
+        return Err(EvalError::failed(message));
+    }
+    Ok((Some(precision), &after[end..]))
 }
 
-/// More digits are no use, and would cost memory.
+/// More digits say nothing about a double, and would cost memory.
 const MAX_PRECISION: usize = 1_000;
 
 /// The clauses of a format string.

@@ -52,7 +52,7 @@ pub(super) fn read_policies(
             match read_file(&location, argument, options, reporter) {
                 Some(file) if file.policies.is_empty() => {
                     if matches!(location, Location::Stdin | Location::File { named: true, .. }) {
-                        reporter.source_error(&SourceError::NoPolicy { path: location.name() });
+                        reporter.source_error(&SourceError::no_policy(location.name()));
                         is_whole = false;
                     }
                 }
@@ -63,7 +63,7 @@ pub(super) fn read_policies(
     }
     if is_whole && files.is_empty() {
         let names: Vec<String> = arguments.iter().map(|path| path.display().to_string()).collect();
-        reporter.source_error(&SourceError::NoPolicy { path: names.join(", ") });
+        reporter.source_error(&SourceError::no_policy(names.join(", ")));
         return None;
     }
     is_whole.then_some(files)

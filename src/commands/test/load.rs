@@ -170,9 +170,7 @@ impl Loader<'_> {
                 }
             }
             if found == 0 && self.refused.errors.len() == errors {
-                self.refused
-                    .errors
-                    .push(SourceError::NoPolicy { path: self.path(name).display().to_string() });
+                self.refused.errors.push(SourceError::no_policy(self.path(name).display().to_string()));
             }
         }
         let policies = if classic {
