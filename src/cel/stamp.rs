@@ -1,5 +1,7 @@
 //! Points in time from the year 1 to the end of the year 9999, and their parts in a time zone.
 
+use std::cmp::Ordering;
+
 use super::error::EvalError;
 
 const NANOS: i128 = 1_000_000_000;
@@ -9,13 +11,35 @@ const DAY: i64 = 86_400;
 const FIRST: i64 = -62_135_596_800;
 const LAST: i64 = 253_402_300_799;
 
-/// A point in time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A point in time. It keeps the offset that it was written with, which is no part of what it equals.
+#[derive(Clone, Copy, Debug)]
 pub struct Stamp {
     /// Since 1970.
     seconds: i64,
     /// After the second.
     nanos: u32,
+    /// Seconds east of UTC.
+    offset: i32,
+}
+
+impl PartialEq for Stamp {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Stamp {}
+
+impl PartialOrd for Stamp {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Stamp {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.seconds, self.nanos).cmp(&(other.seconds, other.nanos))
+    }
 }
 
 /// The parts of a point in time in a time zone.
@@ -51,12 +75,26 @@ impl Stamp {
     }
 
     pub(super) fn new(seconds: i64, nanos: u32) -> Result<Self, EvalError> {
-        if (FIRST..=LAST).contains(&seconds) { Ok(Self { seconds, nanos }) } else { Err(overflow()) }
+        if (FIRST..=LAST).contains(&seconds) {
+            Ok(Self { seconds, nanos, offset: 0 })
+        } else {
+            Err(overflow())
+        }
     }
 
     pub(super) fn from_nanosecond(nanos: i128) -> Result<Self, EvalError> {
         let seconds = i64::try_from(nanos.div_euclid(NANOS)).map_err(|_| overflow())?;
         Self::new(seconds, u32::try_from(nanos.rem_euclid(NANOS)).unwrap_or(0))
+    }
+
+    /// The same with an offset in seconds east of UTC.
+    #[must_use]
+    pub(super) const fn at_offset(self, offset: i32) -> Self {
+        Self { offset, ..self }
+    }
+
+    pub(super) const fn offset(self) -> i32 {
+        self.offset
     }
 
     /// Seconds since 1970, rounded down.
@@ -92,7 +130,7 @@ impl Stamp {
 impl From<jiff::Timestamp> for Stamp {
     /// All years of the other type are in range but those before 1, which become the first second.
     fn from(stamp: jiff::Timestamp) -> Self {
-        Self::from_nanosecond(stamp.as_nanosecond()).unwrap_or(Self { seconds: FIRST, nanos: 0 })
+        Self::from_nanosecond(stamp.as_nanosecond()).unwrap_or(Self { seconds: FIRST, nanos: 0, offset: 0 })
     }
 }
 

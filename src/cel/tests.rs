@@ -304,6 +304,52 @@ fn timestamps_last_until_the_end_of_the_year_9999() {
     }
 }
 
+/// As cel-go has them.
+#[test]
+fn timestamps_keep_the_offset_that_they_were_written_with() {
+    for (source, expected) in [
+        ("string(timestamp('2024-02-28T00:00:00+01:00'))", "2024-02-28T00:00:00+01:00"),
+        ("string(timestamp('2024-02-28T00:00:00.5-07:30'))", "2024-02-28T00:00:00.5-07:30"),
+        ("string(timestamp('2024-02-28T00:00:00-00:00'))", "2024-02-28T00:00:00Z"),
+        ("string(timestamp('2024-02-28T00:00:00-07:30') + duration('1h'))", "2024-02-28T01:00:00-07:30"),
+        ("'%s'.format([timestamp('2024-02-28T00:00:00+01:00')])", "2024-02-28T00:00:00+01:00"),
+        ("string(timestamp('2024-02-28T00:30:00+01:00').getHours())", "0"),
+        ("string(timestamp('2024-02-28T00:30:00+01:00').getHours('UTC'))", "23"),
+        ("string(timestamp('2024-02-28T00:30:00+01:00').getDate())", "28"),
+        ("string(timestamp('2024-02-28T01:00:00+01:00') == timestamp('2024-02-28T00:00:00Z'))", "true"),
+        ("string(timestamp('2024-02-28T01:00:00+01:00') > timestamp('2024-02-28T00:30:00Z'))", "false"),
+    ] {
+        assert_eq!(evaluated(source).unwrap(), format!("{expected:?}"), "{source}");
+    }
+}
+
+/// As the extension of cel-go writes them: a precision of `%e` is a width.
+#[test]
+fn powers_of_ten_have_six_decimals() {
+    for (source, expected) in [
+        ("'%e'.format([12345.678])", "1.234568×10⁰⁴"),
+        ("'%.2e'.format([-0.0])", "0.000000×10⁰⁰"),
+        ("'%.20e'.format([-1.0])", "      -1.000000×10⁰⁰"),
+        ("'%.2f'.format([-0.0])", "0.00"),
+        ("'%.2f'.format([-0.001])", "-0.00"),
+        ("'%.4e'.format(['Infinity'])", "   ∞"),
+    ] {
+        assert_eq!(evaluated(source).unwrap(), format!("{expected:?}"), "{source}");
+    }
+}
+
+#[test]
+fn seconds_of_durations_are_doubles() {
+    for (source, expected) in [
+        ("string(duration('100000h0m0.123456789s'))", "360000000.1234568s"),
+        ("string(duration('-1.5s'))", "-1.5s"),
+        ("string(duration('0s'))", "0s"),
+        ("string(duration('1h30m'))", "5400s"),
+    ] {
+        assert_eq!(evaluated(source).unwrap(), format!("{expected:?}"), "{source}");
+    }
+}
+
 #[test]
 fn digits_of_a_double_have_a_limit() {
     assert_eq!(evaluated("'%.1000f'.format([1.0]).size()").unwrap(), "1002");

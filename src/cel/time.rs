@@ -16,29 +16,24 @@ pub(super) fn parse_duration(text: &str) -> Result<i64, EvalError> {
     GoDuration::parse(text).map(GoDuration::as_nanos).map_err(|error| EvalError::failed(error.to_string()))
 }
 
-/// As `string()` writes a duration: `5400s`, `0.5s`.
+/// As `string()` writes a duration: `5400s`, `0.5s`, with the digits that a double of seconds has.
+#[expect(clippy::cast_precision_loss, reason = "Go's seconds of a duration are a double")]
 pub(super) fn duration_text(nanos: i64) -> String {
-    let sign = if nanos < 0 { "-" } else { "" };
-    let magnitude = nanos.unsigned_abs();
-    let (seconds, fraction) = (magnitude / SECOND.unsigned_abs(), magnitude % SECOND.unsigned_abs());
-    if fraction == 0 {
-        return format!("{sign}{seconds}s");
-    }
-    let digits = format!("{fraction:09}");
-    format!("{sign}{seconds}.{}s", digits.trim_end_matches('0'))
+    let seconds = (nanos / SECOND) as f64 + (nanos % SECOND) as f64 / 1e9;
+    format!("{seconds}s")
 }
 
 /// A timestamp as Go reads RFC 3339: with capital letters; an hour may have one digit, a comma may be the decimal
 /// point, and digits after the ninth are cut off.
 pub(super) fn parse_timestamp(text: &str) -> Result<Stamp, EvalError> {
-    let (seconds, nanos) = rfc3339(text.as_bytes()).ok_or_else(|| {
+    let (seconds, nanos, offset) = rfc3339(text.as_bytes()).ok_or_else(|| {
         EvalError::failed(format!("parsing time \"{text}\" as \"2006-01-02T15:04:05Z07:00\": cannot parse"))
     })?;
-    Stamp::new(seconds, nanos)
+    Stamp::new(seconds, nanos).map(|stamp| stamp.at_offset(offset))
 }
 
-/// Seconds since 1970, and nanoseconds after them.
-fn rfc3339(text: &[u8]) -> Option<(i64, u32)> {
+/// Seconds since 1970, nanoseconds after them, and the offset in seconds.
+fn rfc3339(text: &[u8]) -> Option<(i64, u32, i32)> {
     let mut rest = text;
     let year = digits(&mut rest, 4, 0..=9999)?;
     mark(&mut rest, b"-")?;
@@ -66,7 +61,8 @@ fn rfc3339(text: &[u8]) -> Option<(i64, u32)> {
         rest.is_empty().then_some(sign * (hours * 3600 + minutes * 60))?
     };
     let days = days_before(year, month, day);
-    Some((days * 86_400 + hour * 3600 + minute * 60 + second - offset, nanos))
+    let seconds = days * 86_400 + hour * 3600 + minute * 60 + second - offset;
+    Some((seconds, nanos, i32::try_from(offset).ok()?))
 }
 
 /// Takes so many digits, if their number is in a range.
@@ -96,23 +92,30 @@ fn fraction(rest: &mut &[u8]) -> Option<u32> {
     (count > 0).then(|| padded.fold(0, |number, digit| number * 10 + u32::from(digit - b'0')))
 }
 
-/// As `string()` writes a timestamp.
+/// As `string()` writes a timestamp, with the offset that it was written with.
 pub(super) fn timestamp_text(stamp: Stamp) -> String {
-    let parts = stamp.parts(0);
+    let parts = stamp.parts(stamp.offset().into());
     let date = format!(
         "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
         parts.year, parts.month, parts.day, parts.hour, parts.minute, parts.second
     );
-    if parts.nanos == 0 {
-        return format!("{date}Z");
-    }
-    let digits = format!("{:09}", parts.nanos);
-    format!("{date}.{}Z", digits.trim_end_matches('0'))
+    let fraction = match parts.nanos {
+        0 => String::new(),
+        nanos => format!(".{}", format!("{nanos:09}").trim_end_matches('0')),
+    };
+    let zone = match stamp.offset() / 60 {
+        0 => "Z".to_owned(),
+        minutes => {
+            let sign = if minutes < 0 { '-' } else { '+' };
+            format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
+        }
+    };
+    format!("{date}{fraction}{zone}")
 }
 
 pub(super) fn shifted(stamp: Stamp, nanos: i64) -> Result<Stamp, EvalError> {
     let sum = stamp.as_nanosecond().checked_add(i128::from(nanos)).ok_or_else(overflow)?;
-    Stamp::from_nanosecond(sum)
+    Stamp::from_nanosecond(sum).map(|shifted| shifted.at_offset(stamp.offset()))
 }
 
 /// The largest offset of a time zone in minutes; cel-go has no limit before its numbers overflow.

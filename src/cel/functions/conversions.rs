@@ -118,7 +118,9 @@ pub(super) fn parse_double(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let named = ["inf", "infinity", "nan"].iter().any(|name| unsigned.eq_ignore_ascii_case(name));
     let value: f64 = text.parse().ok()?;
-    (named || value.is_finite()).then_some(value)
+    // Infinities have signs, and what is no number has none.
+    let is_signed = unsigned.len() < text.len();
+    (if value.is_nan() { !is_signed } else { named || value.is_finite() }).then_some(value)
 }
 
 fn to_duration(_: &mut Meter, args: &[Val]) -> Result {
@@ -196,10 +198,10 @@ fn to_timestamp(_: &mut Meter, args: &[Val]) -> Result {
     }
 }
 
-/// The date and time in the zone of the second argument, UTC without one.
+/// The date and time in the zone of the second argument; without one, with the offset of the timestamp.
 fn local(args: &[Val]) -> std::result::Result<Parts, EvalError> {
     let Some(Val::Timestamp(stamp)) = args.first() else { return Err(EvalError::no_overload()) };
-    let offset = if args.len() > 1 { zone(args::text(args, 1)?, *stamp)? } else { 0 };
+    let offset = if args.len() > 1 { zone(args::text(args, 1)?, *stamp)? } else { stamp.offset().into() };
     Ok(stamp.parts(offset))
 }
 

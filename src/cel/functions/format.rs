@@ -75,6 +75,9 @@ fn precision(text: &str) -> Result<(Option<usize>, &str)> {
     Ok((Some(precision), &after[end..]))
 }
 
+/// How many decimals a number has without a precision.
+const DECIMALS: usize = 6;
+
 /// More digits say nothing about a double, and would cost memory.
 const MAX_PRECISION: usize = 1_000;
 
@@ -126,7 +129,9 @@ impl Clause {
             ('x' | 'X', Val::Bytes(bytes)) => hex(out, bytes, self.letter == 'X'),
             ('f' | 'e', value) => {
                 let Some(number) = number(value) else { return Err(self.refused(value)) };
-                *out += &self.floating(number);
+                // The printer has no negative zero.
+                let number = if number == 0.0 { 0.0 } else { number };
+                *out += &if self.letter == 'f' { self.fixed(number) } else { self.scientific(number) };
                 Ok(())
             }
             _ => return Err(self.refused(value)),
@@ -147,25 +152,35 @@ impl Clause {
         error(&format!("{rule}, was given {}", value.type_name()))
     }
 
-    /// As the printer of English texts writes a number: with commas, and powers of ten.
-    fn floating(self, number: f64) -> String {
-        if number.is_nan() {
-            return "NaN".to_owned();
-        }
-        if number.is_infinite() {
-            return if number > 0.0 { "∞".to_owned() } else { "-∞".to_owned() };
-        }
-        let precision = self.precision.unwrap_or(6);
-        if self.letter == 'f' {
-            return with_commas(&format!("{number:.precision$}"));
-        }
-        let plain = format!("{number:.precision$e}");
-        let Some((mantissa, exponent)) = plain.split_once('e') else { return plain };
-        let exponent: i32 = exponent.parse().unwrap_or(0);
-        let digits: String = format!("{:02}", exponent.abs()).chars().map(raised).collect();
-        let sign = if exponent < 0 { "⁻" } else { "" };
-        format!("{mantissa}×10{sign}{digits}")
+    /// As the printer of English texts writes a number: with commas.
+    fn fixed(self, number: f64) -> String {
+        let precision = self.precision.unwrap_or(DECIMALS);
+        not_finite(number).unwrap_or_else(|| with_commas(&format!("{number:.precision$}")))
     }
+
+    /// As the same printer writes a power of ten. The extension passes the precision as the width, so that there are always
+    /// six decimals, after blanks.
+    fn scientific(self, number: f64) -> String {
+        let text = not_finite(number).unwrap_or_else(|| {
+            let plain = format!("{number:.DECIMALS$e}");
+            let Some((mantissa, exponent)) = plain.split_once('e') else { return plain };
+            let exponent: i32 = exponent.parse().unwrap_or(0);
+            let digits: String = format!("{:02}", exponent.abs()).chars().map(raised).collect();
+            let sign = if exponent < 0 { "⁻" } else { "" };
+            format!("{mantissa}×10{sign}{digits}")
+        });
+        format!("{text:>width$}", width = self.precision.unwrap_or(0))
+    }
+}
+
+fn not_finite(number: f64) -> Option<String> {
+    let text = match number {
+        _ if number.is_nan() => "NaN",
+        f64::INFINITY => "∞",
+        f64::NEG_INFINITY => "-∞",
+        _ => return None,
+    };
+    Some(text.to_owned())
 }
 
 fn raised(digit: char) -> char {

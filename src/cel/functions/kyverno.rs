@@ -169,7 +169,7 @@ fn unmarshal(meter: &mut Meter, args: &[Val]) -> Result {
 
 fn to_cron(_: &mut Meter, args: &[Val]) -> Result {
     let Some(Val::Timestamp(stamp)) = args.first() else { return Err(EvalError::no_overload()) };
-    let at = stamp.parts(0);
+    let at = stamp.parts(stamp.offset().into());
     Ok(Val::string(format!("{} {} {} {} {}", at.minute, at.hour, at.day, at.month, at.weekday)))
 }
 
