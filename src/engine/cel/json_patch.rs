@@ -80,6 +80,7 @@ fn plain(meter: &mut Meter, value: &Val, depth: usize) -> Converted {
         Val::List(List::Joined(items)) => all(items, |item| inside(meter, item, false, depth)),
         Val::Map(Mapping::Made(entries)) => members(entries, |value| plain(meter, value, depth)),
         other @ (Val::Message(_) | Val::Type(_)) => Err(no_value(other)),
+        other @ Val::Double(_) => Ok(part_to_json(other, meter)?),
         other => Ok(with_numbers(part_to_json(other, meter)?, is_unsafe, as_text)),
     }
 }

@@ -201,13 +201,14 @@ impl Editor {
         Ok(())
     }
 
-    /// Tests whether a value is as expected. Nothing equals a missing one.
+    /// Tests whether a value is as expected. No value but an absent one equals a missing member.
     fn test(&self, path: &Path, expected: Option<&Value>) -> Result<Option<FailedTest>, PatchError> {
         let found = match path.tokens.is_empty() {
             true => Some(&self.document),
             false => self.found(OperationKind::Test, path, MissingPart::Path)?,
         };
         let is_equal = match (found, expected) {
+            (None, None) => true,
             (None | Some(Value::Null), _) | (_, None) => false,
             // The library reads null as an empty map or list.
             (Some(Value::Object(members)), Some(Value::Null)) => members.is_empty(),
@@ -296,6 +297,7 @@ mod tests {
             ("move /metadata/labels/c < /metadata/labels/app", "metadata.labels", r#"{"e":{},"c":"x"}"#),
             ("test /n 2 ; add /m 1", "m", "1"),
             ("test /metadata/labels/e null ; add /m 1", "m", "1"),
+            ("test /nope ; add /m 1", "m", "1"),
             ("replace '' {\"kind\":\"B\"}", "kind", "\"B\""),
             ("add metadata/m 1", "m", "1"),
         ] {
