@@ -2,7 +2,7 @@
 
 use crate::admission::has_webhooks;
 use crate::policy::{FailurePolicy, Policy};
-use crate::report::{MissingInputs, ObjectReport, Outcome, PolicyReport, ViewReport};
+use crate::report::{MissingInputs, ObjectReport, Outcome, PolicyReport, SkipReason, ViewReport};
 use crate::secrets::Secrets;
 use crate::semantics::{Divergence, Semantics};
 use crate::value::Value;
@@ -173,6 +173,12 @@ fn call_again(
 }
 
 /// Whether a policy changed the object or failed.
+/// Whether a policy of the API server was run, and not only asked whether it is for the object.
+const fn has_applied(outcome: &Outcome) -> bool {
+    use SkipReason::{MatchCondition, NotBound, NotSelected, OtherVersion};
+    !matches!(outcome, Outcome::Skipped(NotSelected(_) | MatchCondition(_) | NotBound | OtherVersion(_)))
+}
+
 fn has_acted(report: &PolicyReport) -> bool {
     report.rules.iter().any(|rule| matches!(rule.outcome, Outcome::Patched { .. } | Outcome::Error(_)))
 }
@@ -190,8 +196,13 @@ fn reinvoke(
     {
         return;
     }
-    for (number, policy, parts) in evaluation.policies.numbered().filter(|(_, policy, _)| policy.reinvokes())
-    {
+    let has_run = |number: usize| {
+        let mut rules = reports.iter().filter(|report| report.0 == number).flat_map(|report| &report.1.rules);
+        rules.any(|rule| has_applied(&rule.outcome))
+    };
+    let again = evaluation.policies.numbered().filter(|(_, policy, _)| policy.reinvokes());
+    let again: Vec<_> = again.filter(|(number, ..)| has_run(*number)).collect();
+    for (number, policy, parts) in again {
         let PolicyRun { report, after } = family::run(evaluation, policy, &parts, None, current);
         reports.extend(report.filter(has_acted).map(|report| (number, report)));
         if let Some(after) = after.filter(|after| !after.same_storage(current)) {

@@ -282,7 +282,7 @@ impl VariantRun<'_> {
         if let Some(name) = self.webhook_condition(&scope)? {
             return Err(Stop::Skip(SkipReason::MatchCondition(name)));
         }
-        let held = holds(&variant.conditions, &scope, tracer);
+        let held = scope.while_matching(|| holds(&variant.conditions, &scope, tracer));
         tracer.variables(&scope);
         if let Some(name) = held? {
             return Err(Stop::Skip(SkipReason::MatchCondition(name)));

@@ -22,6 +22,8 @@ pub(super) struct Scope<'a> {
     object: RefCell<Value>,
     /// Whether the object is a target, and the request that of its trigger.
     is_target: bool,
+    /// Whether `namespaceObject` is null, whatever the namespace is.
+    hides_namespace: Cell<bool>,
     /// How many random numbers were used.
     pub(super) random_calls: Cell<u64>,
     params: Val,
@@ -57,6 +59,7 @@ impl<'a> Scope<'a> {
             operation,
             object: RefCell::new(object),
             is_target: false,
+            hides_namespace: Cell::new(false),
             random_calls: Cell::new(0),
             params: Val::Null,
             allowed: Allowed::default(),
@@ -94,6 +97,14 @@ impl<'a> Scope<'a> {
         if !self.is_of_kyverno {
             self.found.borrow_mut().fill(None);
         }
+    }
+
+    /// Evaluates conditions of the policy. The API server has no namespace there.
+    pub(super) fn while_matching<T>(&self, evaluate: impl FnOnce() -> T) -> T {
+        self.hides_namespace.set(!self.is_of_kyverno);
+        let result = evaluate();
+        self.hides_namespace.set(false);
+        result
     }
 
     /// The policy's variables that were evaluated.
@@ -164,7 +175,7 @@ impl<'a> Scope<'a> {
     }
 
     fn namespace(&self) -> Val {
-        if self.is_target {
+        if self.is_target || self.hides_namespace.get() {
             return Val::Null;
         }
         let create = || Val::from_json(&admission_request::namespace_object(self.evaluation), Numbers::Exact);
