@@ -26,8 +26,6 @@ pub(super) struct Operation {
     pub(super) location: Location,
     /// What the operation reads to decide: places that earlier ones may have changed.
     reads: Vec<Location>,
-    /// Whether its value comes from the object.
-    is_computed: bool,
     /// A member of labels or annotations with a constant name, and its value.
     pub(super) member: Option<(Vec<String>, Cel)>,
     /// Whether elements after it have another index then.
@@ -53,28 +51,20 @@ pub(super) fn operations<'a>(
 }
 
 /// Groups operations of which none reads what an earlier one of the group changes.
-pub(super) fn grouped(operations: Vec<Operation>, at: &Pointer) -> Result<Vec<Vec<Operation>>, Refusal> {
+pub(super) fn grouped(operations: Vec<Operation>) -> Vec<Vec<Operation>> {
     let mut groups: Vec<Vec<Operation>> = Vec::new();
     for operation in operations {
         let conflicts = groups.last().is_some_and(|group| {
             group.iter().any(|earlier| operation.reads.iter().any(|read| overlap(read, &earlier.location)))
         });
         if groups.is_empty() || conflicts {
-            if conflicts && operation.is_computed {
-                let problem = Problem::new(
-                    "an operation after one that it depends on",
-                    "its value is that of the object before the patch, and CEL would read it after the first operation",
-                    "write two rules",
-                );
-                return Err(problem.at(at));
-            }
             groups.push(Vec::new());
         }
         if let Some(group) = groups.last_mut() {
             group.push(operation);
         }
     }
-    Ok(groups)
+    groups
 }
 
 /// Whether one place is the other, above or below it.
@@ -225,7 +215,7 @@ impl<'a> Translation<'_, 'a> {
                 self.refuse("the path of a `replace`", "`-` names no element", "correct it")
             }
             "replace" => {
-                let (value, is_computed) = self.value(item, pointer)?;
+                let value = self.value(item, pointer)?;
                 let step = Cel::patch("replace", target.location.cel(), Some(value));
                 let patch = if target.is_visited || target.path.is_sure() {
                     Patch::step(step)
@@ -234,7 +224,7 @@ impl<'a> Translation<'_, 'a> {
                     Patch::List(Cel::List(vec![target.path.strict()]).call("map", [Cel::atom("old"), step]))
                 };
                 let reads = vec![target.location.clone()];
-                Ok(Operation { reads, is_computed, ..Operation::new(target.location, vec![patch]) })
+                Ok(Operation { reads, ..Operation::new(target.location, vec![patch]) })
             }
             "remove" => self.remove(target),
             "copy" | "move" => {
@@ -261,17 +251,16 @@ impl<'a> Translation<'_, 'a> {
         }
     }
 
-    /// The value of an operation, and whether it comes from the object.
-    fn value(&self, item: &Value, pointer: &Pointer) -> Result<(Cel, bool), Refusal> {
+    /// The value of an operation.
+    fn value(&self, item: &Value, pointer: &Pointer) -> Result<Cel, Refusal> {
         let value = item.get("value").cloned().unwrap_or_default();
         let below = pointer.key("value");
         let restored = self.parsed.restored(&value);
         if holds_large(&restored) {
             return self.refuse("a number beyond 2⁵³", "JSON patches of CEL make it a text", "keep the rule");
         }
-        let is_computed = super::expression::holds_variables(&restored);
-        if !is_computed {
-            return Ok((super::val::literal(&restored), false));
+        if !super::expression::holds_variables(&restored) {
+            return Ok(super::val::literal(&restored));
         }
         for bare in self.parsed.bare.iter().filter(|bare| below.contains(bare)) {
             self.check_bare(bare)?;
@@ -281,11 +270,11 @@ impl<'a> Translation<'_, 'a> {
             let value =
                 Mixed::of(text, self.scope).and_then(Mixed::value).map_err(|problem| problem.at(self.at))?;
             return match value.present() {
-                None => Ok((value.strict(), true)),
+                None => Ok(value.strict()),
                 Some(_) => self.refuse(format!("the value `{text}`"), "it may be null", "give it a default"),
             };
         }
-        Ok((text_values(&restored, self.scope, self.at)?, true))
+        text_values(&restored, self.scope, self.at)
     }
 
     /// A text that is not quoted has the type that YAML reads.
@@ -436,7 +425,7 @@ impl<'a> Translation<'_, 'a> {
         Ok((at.member(&unescaped(piece)), Last::Key))
     }
 
-    fn add(&self, target: Target<'a>, (value, is_computed): (Cel, bool)) -> Result<Operation, Refusal> {
+    fn add(&self, target: Target<'a>, value: Cel) -> Result<Operation, Refusal> {
         let step = |location: &Location, value: Cel| Cel::patch("add", location.cel(), Some(value));
         let Target { parent, location, parent_location, last, mut guards, names, .. } = target;
         match last {
@@ -444,18 +433,13 @@ impl<'a> Translation<'_, 'a> {
                 let names: Option<Vec<String>> = names.into_iter().collect();
                 let member = names.map(|names| (names, value.clone()));
                 let patches = vec![Patch::step(step(&location, value))];
-                Ok(Operation { guards, is_computed, member, ..Operation::new(location, patches) })
+                Ok(Operation { guards, member, ..Operation::new(location, patches) })
             }
             Last::End | Last::Index(0) => {
                 if parent.is_sure() {
                     let shifts = (last == Last::Index(0)).then(|| Cel::int(0));
                     let patches = vec![Patch::step(step(&location, value))];
-                    return Ok(Operation {
-                        guards,
-                        is_computed,
-                        shifts,
-                        ..Operation::new(location, patches)
-                    });
+                    return Ok(Operation { guards, shifts, ..Operation::new(location, patches) });
                 }
                 // The list itself is not created empty first: `has(list) ? [add to it] : [add it]`.
                 guards.pop();
@@ -465,16 +449,11 @@ impl<'a> Translation<'_, 'a> {
                     Cel::List(vec![step(&parent_location, Cel::List(vec![value]))]),
                 );
                 let reads = vec![parent_location.clone()];
-                Ok(Operation {
-                    guards,
-                    reads,
-                    is_computed,
-                    ..Operation::new(parent_location, vec![Patch::List(both)])
-                })
+                Ok(Operation { guards, reads, ..Operation::new(parent_location, vec![Patch::List(both)]) })
             }
             Last::Index(_) if parent.is_sure() => {
                 let patches = vec![Patch::step(step(&location, value))];
-                Ok(Operation { guards, is_computed, ..Operation::new(location, patches) })
+                Ok(Operation { guards, ..Operation::new(location, patches) })
             }
             Last::Index(_) => self.refuse(
                 "an index in a list that may be missing",
@@ -520,15 +499,7 @@ const fn at_kind(last: &Last) -> Option<()> {
 
 impl Operation {
     const fn new(location: Location, patches: Vec<Patch>) -> Self {
-        Self {
-            guards: Vec::new(),
-            patches,
-            location,
-            reads: Vec::new(),
-            is_computed: false,
-            member: None,
-            shifts: None,
-        }
+        Self { guards: Vec::new(), patches, location, reads: Vec::new(), member: None, shifts: None }
     }
 }
 

@@ -20,6 +20,12 @@ impl Kind {
     pub(super) fn is_any(&self) -> bool {
         &*self.kind.kind == "*"
     }
+
+    /// Whether the objects of requests are of the kind: those of some subresources are of another one, such as `Scale`.
+    pub(super) fn is_of_its_kind(&self) -> bool {
+        let subresource = self.resource.split_once('/').map(|(_, subresource)| subresource);
+        subresource.is_none_or(|name| matches!(name, "status" | "ephemeralcontainers" | "resize"))
+    }
 }
 
 /// The kinds that a selector means: those that the cluster serves, in each version that is served.

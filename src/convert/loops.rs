@@ -5,14 +5,15 @@ use crate::value::{GroupVersionKind, Pointer, Value};
 
 use super::cel_text::{Cel, Operator};
 use super::conditions::{self, Tests};
-use super::context;
+use super::context::{self, Variable};
+use super::dependence;
 use super::expression::{Scope, loop_variable};
 use super::json_patch;
 use super::overlay::{Fragment, Loop, Overlay};
 use super::patches::{Patch, index_name};
 use super::path::{Base, Path};
 use super::place::Place;
-use super::problem::{Problem, Refusal};
+use super::problem::{Difference, Problem, Refusal};
 use super::stages::Stage;
 use super::ty::Ty;
 use super::val::{Form, Val};
@@ -22,7 +23,10 @@ pub(super) struct Loops<'l, 'a> {
     pub(super) root: &'l Place<'a>,
     pub(super) kinds: &'l [GroupVersionKind],
     pub(super) schemas: &'l Schemas,
-    pub(super) keeps_order: bool,
+    /// The variables of the policy so far.
+    pub(super) variables: &'l [Variable],
+    /// Whether the user accepts another order.
+    pub(super) accepts_order: bool,
 }
 
 /// A list that is visited.
@@ -64,7 +68,14 @@ impl<'a> Loops<'_, 'a> {
     ) -> Result<Vec<Stage>, Refusal> {
         let mut stages = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
-            stages.extend(self.entry(entry, scope, &at.index(index))?);
+            let at = at.index(index);
+            let start = scope.noted();
+            let own = self.entry(entry, scope, &at)?;
+            let values: Vec<Cel> = scope.values_since(start).into_iter().map(|(value, _)| value).collect();
+            if let Some(value) = dependence::changed_value(&values, &own, self.variables, scope.is_native) {
+                return Err(dependence::changed(value).at(&at));
+            }
+            stages.extend(own);
         }
         Ok(stages)
     }
@@ -143,8 +154,15 @@ impl<'a> Loops<'_, 'a> {
         let names = list_names(text, &value);
         let last = names.first().and_then(|names| names.last()).cloned().unwrap_or_default();
         let variable = loop_variable(&last, &scope.loop_variables());
-        let is_list = value.ty.is_list() || matches!(value.ty, Ty::Any);
-        if !is_list {
+        if matches!(value.ty, Ty::Any) {
+            return Err(Problem::new(
+                format!("the list `{text}`"),
+                "the schema does not say that it is a list, and another value counts as a list with one element",
+                "give the definition of the kind with `--crds`",
+            )
+            .at(&at));
+        }
+        if !value.ty.is_list() {
             return Err(Problem::new(
                 format!("the list `{text}`"),
                 "its value is no list, which counts as a list with one element",
@@ -245,7 +263,7 @@ impl<'a> Loops<'_, 'a> {
     ) -> Result<Body, Refusal> {
         let operations = json_patch::operations(text, self.root, scope, at)?;
         let mut body = Body::default();
-        let groups = json_patch::grouped(operations, at)?;
+        let groups = json_patch::grouped(operations);
         if groups.len() > 1 {
             return Err(Problem::new(
                 "operations of which one reads what another changes",
@@ -300,7 +318,68 @@ impl<'a> Loops<'_, 'a> {
         condition: Cel,
         at: &Pointer,
     ) -> Result<Vec<Stage>, Refusal> {
-        if entry.get("order").and_then(Value::as_str) == Some("Ascending") && self.keeps_order {
+        let ordered =
+            |keeps_order| self.ordered(overlay, entry, visited, scope, condition.clone(), keeps_order, at);
+        let exact = ordered(true);
+        if !self.accepts_order {
+            return exact;
+        }
+        let shorter = ordered(false)?;
+        let texts = |stages: &[Stage]| stages.iter().map(|stage| stage.cel().to_string()).collect::<Vec<_>>();
+        match exact {
+            // Init containers run one after the other.
+            Ok(exact)
+                if texts(&exact) == texts(&shorter)
+                    || visited.names.iter().flatten().any(|name| name == "initContainers") =>
+            {
+                Ok(exact)
+            }
+            _ => {
+                scope
+                    .accept(Difference::Order, "an overlay for each element", "it moves the elements")
+                    .map_err(|problem| problem.at(at))?;
+                Ok(shorter)
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "those of one call, and the order")]
+    fn ordered(
+        &self,
+        overlay: &Value,
+        entry: &Value,
+        visited: &Visited<'a>,
+        scope: &Scope<'a>,
+        condition: Cel,
+        keeps_order: bool,
+        at: &Pointer,
+    ) -> Result<Vec<Stage>, Refusal> {
+        let start = scope.noted();
+        let stages = self.stages_of_overlay(overlay, entry, visited, scope, condition, keeps_order, at)?;
+        let missing = scope.values_since(start).into_iter().find(|(_, fails)| *fails);
+        if let Some((value, _)) = missing.filter(|_| has_other_anchors(overlay)) {
+            return Err(Problem::new(
+                format!("the variable `{value}` beside an anchor in `foreach`"),
+                "where it has no value the classic rule fails, also if the anchor does not hold",
+                "give it a default with `||`, or write the anchor as a precondition",
+            )
+            .at(at));
+        }
+        Ok(stages)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "those of one call, and the order")]
+    fn stages_of_overlay(
+        &self,
+        overlay: &Value,
+        entry: &Value,
+        visited: &Visited<'a>,
+        scope: &Scope<'a>,
+        condition: Cel,
+        keeps_order: bool,
+        at: &Pointer,
+    ) -> Result<Vec<Stage>, Refusal> {
+        if entry.get("order").and_then(Value::as_str) == Some("Ascending") && keeps_order {
             return Err(Problem::new(
                 "an overlay for each element in ascending order",
                 "it reverses the elements that it changes",
@@ -326,7 +405,7 @@ impl<'a> Loops<'_, 'a> {
                 loops: &loops,
                 depth: usize::from(is_patched),
                 used,
-                keeps_order: self.keeps_order,
+                keeps_order,
             };
             let mut root = self.root.clone();
             root.is_patched |= is_patched;
@@ -458,6 +537,18 @@ fn names_element(item: &Value) -> bool {
         let text = value.as_str().unwrap_or_default().replace(' ', "");
         text == format!("{{{{element.{name}}}}}") || text == format!("{{{{element0.{name}}}}}")
     })
+}
+
+/// Whether there is an anchor beside those that name the visited element.
+fn has_other_anchors(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.iter().any(|(key, member)| {
+            let own: Value = [(&**key, member.clone())].into_iter().collect();
+            (split_anchor(key).is_some() && !names_element(&own)) || has_other_anchors(member)
+        }),
+        Value::Array(items) => items.iter().any(has_other_anchors),
+        _ => false,
+    }
 }
 
 /// The paths of the lists of the object that an expression visits.

@@ -9,6 +9,7 @@ mod api_call;
 mod cel_text;
 mod conditions;
 mod context;
+mod dependence;
 mod emit;
 mod expression;
 mod json_patch;
@@ -102,7 +103,7 @@ pub fn convert(document: &Value, policy: &ClassicPolicy, head: &[String], option
     let mutates = |rule: &&(usize, &Value)| rule.1.get("mutate").is_some_and(|mutate| !mutate.is_null());
     let rules: Vec<(usize, &Value)> = rules.iter().enumerate().collect();
     let rules: Vec<&(usize, &Value)> = rules.iter().filter(mutates).collect();
-    let mut taken: Vec<String> = vec![rule::TEMPLATE.to_owned(), rule::AT.to_owned()];
+    let mut taken: Vec<String> = vec![path::TEMPLATE.to_owned(), path::AT.to_owned()];
     let mut converted: Vec<Converted> = Vec::new();
     let mut outcomes: Vec<RuleConversion> = Vec::new();
     for (index, rule) in &rules {
@@ -134,7 +135,7 @@ pub fn convert(document: &Value, policy: &ClassicPolicy, head: &[String], option
         };
         outcomes.push(RuleConversion { name, at: pointer, outcome });
     }
-    refuse_mixed(&mut converted, &mut outcomes);
+    refuse_mixed(&mut converted, &mut outcomes, options);
     refuse_dependents(policy, &mut converted, &mut outcomes);
     let mut documents = Vec::new();
     if !converted.is_empty() {
@@ -148,7 +149,7 @@ pub fn convert(document: &Value, policy: &ClassicPolicy, head: &[String], option
 }
 
 /// Rules whose objects a test of the kind alone would not keep apart, and rules before which autogen's come.
-fn refuse_mixed(converted: &mut Vec<Converted>, outcomes: &mut [RuleConversion]) {
+fn refuse_mixed(converted: &mut Vec<Converted>, outcomes: &mut [RuleConversion], options: &Options) {
     let mut refused: Vec<(Pointer, &str)> = Vec::new();
     for (index, rule) in converted.iter().enumerate() {
         let others =
@@ -169,6 +170,14 @@ fn refuse_mixed(converted: &mut Vec<Converted>, outcomes: &mut [RuleConversion])
             !later.is_templated
                 && later.selection.kinds.iter().any(|kind| rule.selection.kinds.contains(kind))
         });
+        // It is a setting of the whole policy.
+        let first = converted.first().is_some_and(|first| first.skips_background);
+        if options.target == Target::MutatingPolicy && rule.skips_background != first {
+            refused.push((
+                rule.pointer.clone(),
+                "the first rule has another `skipBackgroundRequests`, and a CEL policy has one for all",
+            ));
+        }
         if rule.is_templated && comes_later {
             refused.push((
                 rule.pointer.clone(),

@@ -3,6 +3,12 @@
 use super::cel_text::{Cel, is_identifier};
 use super::ty::Ty;
 
+/// The variable that holds the template of the Pods.
+pub(super) const TEMPLATE: &str = "template";
+
+/// The variable that holds its place in JSON patches.
+pub(super) const AT: &str = "at";
+
 /// A value of an object, by its path.
 #[derive(Clone, Debug)]
 pub(super) struct Path<'a> {
@@ -102,7 +108,7 @@ impl<'a> Path<'a> {
         Self {
             root: Cel::atom(variable),
             steps: Vec::new(),
-            ty: self.ty.element(),
+            ty: refined(&self.names, self.ty.element()),
             names: self.names.clone(),
             base: self.base,
         }
@@ -170,6 +176,7 @@ fn metadata_type<'a>(names: &[String]) -> Ty<'a> {
         ["metadata", "labels"] => Ty::Map(Box::new(Ty::WORD)),
         ["metadata", "annotations"] => Ty::Map(Box::new(Ty::TEXT)),
         ["metadata", "labels", _] => Ty::WORD,
+        ["metadata", "finalizers"] => Ty::List(Box::new(Ty::WORD)),
         ["metadata", "annotations", _] => Ty::TEXT,
         _ => Ty::Any,
     }
@@ -185,6 +192,8 @@ fn refined<'a>(names: &[String], ty: Ty<'a>) -> Ty<'a> {
         names.as_slice(),
         ["metadata", "name" | "namespace" | "generateName" | "uid"]
             | [.., "metadata", "labels", _]
+            | [.., "metadata", "finalizers"]
+            | [.., "ports", "name" | "protocol"]
             | ["labels", _]
             | [.., "containers" | "initContainers" | "ephemeralContainers" | "volumes", "name"]
             | [.., "containers" | "initContainers" | "ephemeralContainers", "image" | "imagePullPolicy"]

@@ -6,8 +6,8 @@ use super::cel_text::{Cel, Operator};
 use super::conditions::Tests;
 use super::context::{Variable, variable_name};
 use super::emit::Output;
-use super::path::Workload;
-use super::rule::{AT, Converted, TEMPLATE};
+use super::path::{AT, TEMPLATE, Workload};
+use super::rule::Converted;
 use super::selection::kind_is;
 use super::stages::Stage;
 use super::{Options, Target};
@@ -276,6 +276,9 @@ impl Builder<'_> {
             if given(field).and_then(Value::as_bool) == Some(false) {
                 evaluation.push((name, object(vec![("enabled", Value::Bool(false))])));
             }
+        }
+        if self.rules.iter().all(|rule| !rule.skips_background) {
+            evaluation.push(("skipBackgroundRequests", Value::Bool(false)));
         }
         if !evaluation.is_empty() {
             spec.push(("evaluation", object(evaluation)));

@@ -8,25 +8,20 @@ use crate::value::{GroupVersionKind, Pointer, Value};
 use super::cel_text::{Cel, Entry};
 use super::conditions::{self, Tests};
 use super::context::{self, Variable};
+use super::dependence;
 use super::expression::Scope;
 use super::json_patch;
 use super::kinds::Kind;
 use super::loops::Loops;
 use super::overlay::Overlay;
 use super::patches::{Location, Patch};
-use super::path::{Base, Path, Workload};
+use super::path::{AT, Base, Path, TEMPLATE, Workload};
 use super::place::Place;
 use super::problem::{Difference, Problem, Refusal};
 use super::selection::{Selection, selection};
 use super::stages::{Change, Stage};
 use super::ty::{Merging, Ty};
 use super::{Options, Target};
-
-/// The variable that holds the template of the Pods.
-pub(super) const TEMPLATE: &str = "template";
-
-/// The variable that holds its place in JSON patches.
-pub(super) const AT: &str = "at";
 
 /// A converted rule.
 #[derive(Debug)]
@@ -41,6 +36,8 @@ pub(super) struct Converted {
     pub(super) is_templated: bool,
     /// The controllers for which Kyverno can make rules of the CEL policy itself.
     pub(super) autogen: Option<Vec<String>>,
+    /// Whether it leaves out requests of Kyverno's own background controller.
+    pub(super) skips_background: bool,
     pub(super) accepted: Vec<Difference>,
 }
 
@@ -75,7 +72,7 @@ pub(super) fn convert(
     let selection = selection(rule, pointer, resources(options), is_native, &generated.kinds)?;
     let kinds: Vec<GroupVersionKind> = selection.kinds.iter().map(|kind| kind.kind.clone()).collect();
     let is_templated = !generated.kinds.is_empty();
-    let schemas = schemas_of(&kinds, options);
+    let schemas = schemas_of(&selection.kinds, options);
     let (root, mut scope) = if is_templated {
         templated(options, is_native)
     } else {
@@ -89,8 +86,12 @@ pub(super) fn convert(
     }
     let body_kinds: Vec<GroupVersionKind> =
         if is_templated { vec![GroupVersionKind::new("v1", "Pod")] } else { kinds };
-    let body = Body { options, root: &root, scope: &scope, kinds: &body_kinds, at: pointer };
+    let body =
+        Body { options, root: &root, scope: &scope, kinds: &body_kinds, variables: &variables, at: pointer };
+    let start = scope.noted();
     let mut stages = body.stages(rule, &mut tests)?;
+    let values: Vec<Cel> = scope.values_since(start).into_iter().map(|(value, _)| value).collect();
+    refuse_recomputed(input, &tests, &values, (&stages, &variables), is_native)?;
     let autogen =
         if is_templated { by_kyverno(input, options, &stages, &tests, &selection, &scope) } else { None };
     match &autogen {
@@ -123,6 +124,7 @@ pub(super) fn convert(
         stages,
         is_templated: is_templated && autogen.is_none(),
         autogen,
+        skips_background: rule.get("skipBackgroundRequests").and_then(Value::as_bool) != Some(false),
         accepted,
     })
 }
@@ -167,11 +169,38 @@ fn refuse_unsupported(rule: &Value, at: &Pointer) -> Result<()> {
     Ok(())
 }
 
-fn schemas_of<'a>(kinds: &[GroupVersionKind], options: &'a Options) -> Option<Vec<Schema<'a>>> {
+/// Refuses what a later mutation would compute of the object as an earlier one left it.
+fn refuse_recomputed(
+    input: &RuleInput<'_>,
+    tests: &Tests,
+    values: &[Cel],
+    (stages, variables): (&[Stage], &[Variable]),
+    is_native: bool,
+) -> Result<()> {
+    let at = input.pointer.key("mutate");
+    let is_loop = input.rule.path(&["mutate", "foreach"]).is_some_and(|entries| !entries.is_null());
+    // Entries of loops see what the ones before did; each is checked by itself.
+    if !is_loop && let Some(value) = dependence::changed_value(values, stages, variables, is_native) {
+        return Err(dependence::changed(value).at(&at));
+    }
+    let conditions = tests.tests.iter().map(|test| &test.cel);
+    if is_native && !input.is_alone && dependence::change_conditions(conditions, stages, variables) {
+        let problem = Problem::new(
+            "a condition of a rule that takes several mutations",
+            "the API server evaluates it again for each mutation, and one changes what it reads",
+            "write a policy of its own for the rule",
+        );
+        return Err(problem.at(&at));
+    }
+    Ok(())
+}
+
+fn schemas_of<'a>(kinds: &[Kind], options: &'a Options) -> Option<Vec<Schema<'a>>> {
     if kinds.is_empty() {
         return None;
     }
-    kinds.iter().map(|kind| options.kinds.of(kind)).collect()
+    let schema = |kind: &Kind| options.kinds.of(&kind.kind).filter(|_| kind.is_of_its_kind());
+    kinds.iter().map(schema).collect()
 }
 
 /// The object of a rule without autogen.
@@ -208,6 +237,7 @@ struct Body<'b, 'a> {
     root: &'b Place<'a>,
     scope: &'b Scope<'a>,
     kinds: &'b [GroupVersionKind],
+    variables: &'b [Variable],
     at: &'b Pointer,
 }
 
@@ -227,7 +257,8 @@ impl<'a> Body<'_, 'a> {
             root: self.root,
             kinds: self.kinds,
             schemas: &self.options.schemas,
-            keeps_order: !self.options.accepts.contains(&Difference::Order),
+            accepts_order: self.options.accepts.contains(&Difference::Order),
+            variables: self.variables,
         };
         loops.entries(entries, self.scope, &at.key("foreach"))
     }
@@ -253,6 +284,7 @@ impl<'a> Body<'_, 'a> {
             }
             .map(overlay, self.root, at)
         };
+        let start = self.scope.noted();
         let accepts_order = self.scope.accepts(Difference::Order);
         let mut fragment = translate(true)?;
         if accepts_order && (!fragment.before.is_empty() || !fragment.after.is_empty()) {
@@ -261,6 +293,9 @@ impl<'a> Body<'_, 'a> {
                 fragment = translate(false)?;
                 self.scope.accepted.borrow_mut().push(Difference::Order);
             }
+        }
+        if super::overlay::has_anchors(overlay) {
+            self.require_values(start, at, tests);
         }
         let anchors: Vec<Cel> = fragment.globals.drain(..).collect();
         let anchors: Vec<Cel> = anchors.into_iter().chain(fragment.tests.drain(..)).collect();
@@ -274,10 +309,22 @@ impl<'a> Body<'_, 'a> {
         Ok(Stage::of_overlay(fragment))
     }
 
+    /// A variable without value is an error, also where no anchor holds: the values are read before the anchors.
+    fn require_values(&self, start: usize, at: &Pointer, tests: &mut Tests) {
+        let values = self.scope.values_since(start).into_iter();
+        let missing: Vec<Cel> =
+            values.filter(|(value, fails)| *fails && !value.is_of_loop()).map(|(value, _)| value).collect();
+        if !missing.is_empty() {
+            let count = Cel::int(missing.len());
+            let list = Cel::List(super::val::homogeneous(missing));
+            tests.push(list.call("size", []).equals(count), true, at);
+        }
+    }
+
     fn json_patch(&self, text: &str, at: &Pointer) -> Result<Vec<Stage>> {
         let operations = json_patch::operations(text, self.root, self.scope, at)?;
         let mut stages = Vec::new();
-        for group in json_patch::grouped(operations, at)? {
+        for group in json_patch::grouped(operations) {
             if let Some(configuration) = self.members(&group) {
                 stages.push(Stage::apply(configuration));
                 continue;

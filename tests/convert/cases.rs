@@ -7,6 +7,7 @@
 //! | `refused.txt` | a line for each rule that is not converted: its name, the construct and the reason |
 //! | `input.yaml` | objects on which both must have the same result |
 //! | `options` | `accept: NAME` and `to: map`, each on a line |
+//! | `userinfo.yaml`, `values.yaml`, `context.yaml` | who sends the requests, labels of namespaces, objects to look up |
 //!
 //! `UPDATE=1` writes `expected.yaml` and `refused.txt`: read the change.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
@@ -86,6 +87,15 @@ fn constructs_become_what_their_cases_say() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A case that says nothing cannot fail.
+#[test]
+fn each_case_says_what_becomes_of_its_policy() {
+    let says_nothing =
+        |folder: &PathBuf| !folder.join("expected.yaml").exists() && !folder.join("refused.txt").exists();
+    let silent: Vec<PathBuf> = folders().into_iter().filter(says_nothing).collect();
+    assert!(silent.is_empty(), "{silent:?}");
+}
+
 #[test]
 fn both_generations_of_a_case_do_the_same() {
     let mut different = Vec::new();
@@ -95,8 +105,8 @@ fn both_generations_of_a_case_do_the_same() {
         let options = options(&folder);
         let (policies, _) = converted(&text, &options);
         let sorts = options.accepts.contains(&Difference::Order);
-        let classic = mutator("classic", &text).unwrap();
-        let new = match mutator("new", &policies) {
+        let classic = mutator(&folder, "classic", &text, kyv::Semantics::default()).unwrap();
+        let new = match mutator(&folder, "new", &policies, kyv::Semantics::default()) {
             Ok(new) => new,
             Err(error) => {
                 different.push(format!("{}: {error}\n{policies}", folder.display()));

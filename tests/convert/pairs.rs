@@ -1,12 +1,13 @@
 //! A policy and what it became, run on the same objects.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use kyv::convert::{Conversion, Difference, Options, Outcome, convert};
 use kyv::policy::{DocumentKind, Policy, kind_of, parse};
 use kyv::value::{Map, Value};
 use kyv::yaml::{Limits, Source, read};
-use kyv::{Input, Mutator};
+use kyv::{Input, Mutator, Semantics};
 
 /// The documents of a text with their values.
 pub(crate) fn documents(text: &str) -> Vec<Value> {
@@ -22,7 +23,7 @@ pub(crate) fn conversions(text: &str, options: &Options) -> Vec<(Value, Conversi
         if kind_of(&document) != DocumentKind::Policy {
             continue;
         }
-        let Ok(Policy::Classic(policy)) = parse(&document, kyv::semantics::Semantics::default()) else {
+        let Ok(Policy::Classic(policy)) = parse(&document, Semantics::default()) else {
             continue;
         };
         let conversion = convert(&document, &policy, &[], options);
@@ -48,7 +49,7 @@ pub(crate) fn faults(text: &str) -> Vec<String> {
         if kind_of(&document) == DocumentKind::Binding {
             continue;
         }
-        if let Err(errors) = parse(&document, kyv::semantics::Semantics::default()) {
+        if let Err(errors) = parse(&document, Semantics::default()) {
             faults.extend(errors.iter().map(|error| format!("{}: {}", error.pointer, error.message)));
         }
     }
@@ -120,13 +121,26 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Policies as a mutator.
-pub(crate) fn mutator(name: &str, policies: &str) -> Result<Mutator, String> {
-    Mutator::builder().policies(Input::text(name, policies)).build().map_err(|error| error.to_string())
-}
-
-/// The same as Kyverno does it.
-pub(crate) fn mutator_as(name: &str, policies: &str, semantics: kyv::Semantics) -> Result<Mutator, String> {
-    let builder = Mutator::builder().policies(Input::text(name, policies)).semantics(semantics);
+/// Policies as a mutator, with what a folder says of the cluster: `userinfo.yaml`, labels of namespaces in `values.yaml`,
+/// and `context.yaml`.
+pub(crate) fn mutator(
+    folder: &Path,
+    name: &str,
+    policies: &str,
+    semantics: Semantics,
+) -> Result<Mutator, String> {
+    let file = |name: &str| Some(folder.join(name)).filter(|path| path.exists()).map(Input::path);
+    let mut builder = Mutator::builder().policies(Input::text(name, policies)).semantics(semantics);
+    if let Some(user) = file("userinfo.yaml") {
+        builder = builder.user_info(user);
+    }
+    // Values of variables are values of classic ones.
+    let values = std::fs::read_to_string(folder.join("values.yaml")).unwrap_or_default();
+    if values.contains("namespaceSelector:") && !values.contains("policies:") {
+        builder = builder.values(Input::text("values", values));
+    }
+    if let Some(objects) = file("context.yaml") {
+        builder = builder.context_objects(objects);
+    }
     builder.build().map_err(|error| error.to_string())
 }

@@ -289,6 +289,41 @@ impl Cel {
         }
     }
 
+    /// Whether it uses the variable of a loop around it.
+    pub(super) fn is_of_loop(&self) -> bool {
+        const GLOBAL: [&str; 14] = [
+            "object",
+            "oldObject",
+            "request",
+            "variables",
+            "namespaceObject",
+            "resource",
+            "globalContext",
+            "json",
+            "yaml",
+            "true",
+            "false",
+            "null",
+            "string",
+            "list",
+        ];
+        let is_of_loop = |name: &str| {
+            name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+                && !name.contains('.')
+                && !GLOBAL.contains(&name)
+        };
+        let mut names = Vec::new();
+        self.collect_names(&mut names);
+        names.into_iter().any(|name| is_of_loop(name) && self.is_free(name))
+    }
+
+    fn collect_names<'c>(&'c self, names: &mut Vec<&'c str>) {
+        if let Self::Atom(name) = self {
+            names.push(name);
+        }
+        self.children().into_iter().for_each(|child| child.collect_names(names));
+    }
+
     /// With every part that equals one replaced by another.
     pub(super) fn replaced(&self, part: &Self, by: &Self) -> Self {
         if self == part {
@@ -369,7 +404,7 @@ impl Cel {
         }
     }
 
-    fn children(&self) -> Vec<&Self> {
+    pub(super) fn children(&self) -> Vec<&Self> {
         match self {
             Self::Atom(_) | Self::Text(_) => Vec::new(),
             Self::Member { of, .. } => vec![of],

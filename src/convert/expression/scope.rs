@@ -26,6 +26,8 @@ pub(in crate::convert) struct Scope<'a> {
     visits: Vec<(String, Path<'a>)>,
     /// Whether the innermost loop visits several lists in one.
     is_joined: bool,
+    /// The values of variables, in the order in which they were translated, and whether each may be missing.
+    values: Rc<RefCell<Vec<(Cel, bool)>>>,
     /// Values of variables inside of variables.
     marks: Rc<RefCell<Vec<Val<'a>>>>,
     /// Whether the API server evaluates it.
@@ -47,6 +49,7 @@ impl<'a> Scope<'a> {
             loops: Vec::new(),
             visits: Vec::new(),
             is_joined: false,
+            values: Rc::default(),
             marks: Rc::default(),
             is_native,
             is_namespaced: false,
@@ -74,6 +77,27 @@ impl<'a> Scope<'a> {
 
     pub(in crate::convert) fn accepts(&self, difference: Difference) -> bool {
         self.accepts.contains(&difference)
+    }
+
+    /// Notes a value that an expression of the rule reads.
+    pub(in crate::convert) fn note(&self, cel: Cel, fails: bool) {
+        self.values.borrow_mut().push((cel, fails));
+    }
+
+    /// How many values were noted so far.
+    pub(in crate::convert) fn noted(&self) -> usize {
+        self.values.borrow().len()
+    }
+
+    /// The values noted since then, each once, and whether each may be missing.
+    pub(in crate::convert) fn values_since(&self, start: usize) -> Vec<(Cel, bool)> {
+        let mut found: Vec<(Cel, bool)> = Vec::new();
+        for value in self.values.borrow().iter().skip(start) {
+            if !found.contains(value) {
+                found.push(value.clone());
+            }
+        }
+        found
     }
 
     /// With a name.

@@ -61,7 +61,9 @@ impl<'a> Mixed<'a> {
         let mut values: Vec<Val<'a>> = Vec::new();
         for expression in &found {
             let expression = outer(expression, &values, scope)?;
-            values.push(translate(scope, &expression)?);
+            let value = translate(scope, &expression)?;
+            scope.note(value.strict(), value.fails());
+            values.push(value);
         }
         let mut parts = Vec::new();
         let mut is_whole = false;
@@ -107,6 +109,7 @@ impl<'a> Mixed<'a> {
                         }
                         Part::Value(value) => {
                             fails |= value.fails();
+                            check_braces(&value)?;
                             is_word &= !matches!(value.ty, Ty::Text(false) | Ty::Any);
                             literal = None;
                             texts.push(as_text(&value)?);
@@ -215,6 +218,18 @@ pub(in crate::convert) fn template_on<'a>(
     super::translate_on(scope, &outer(&marked, &values, scope)?, current)
 }
 
+/// A text inside of a longer one is read again: what it has in braces is a variable.
+fn check_braces(value: &Val<'_>) -> Result<(), Problem> {
+    if !matches!(value.ty, Ty::Text(false)) || value.as_literal().is_some() {
+        return Ok(());
+    }
+    Err(Problem::new(
+        format!("`{}` inside of a text", value.value()),
+        "it may hold braces, and the classic rule replaces the variables in them",
+        "write it as the whole value",
+    ))
+}
+
 enum Piece {
     Text(String),
     Mark(usize),
@@ -271,7 +286,14 @@ fn text_of(cel: Cel, ty: &Ty<'_>) -> Result<Cel, Problem> {
     Ok(match ty {
         Ty::Text(_) if is_string_already => cel,
         Ty::Text(_) => cel,
-        Ty::Quantity | Ty::Bool | Ty::Any => Cel::function("string", [cel]),
+        Ty::Quantity | Ty::Bool => Cel::function("string", [cel]),
+        Ty::Any => {
+            return Err(Problem::new(
+                format!("`{cel}` inside of a text"),
+                "the schema does not say that it is a text, and lists, maps and null have no text in CEL",
+                "give the definition of the kind with `--crds`",
+            ));
+        }
         // The index of a loop and a length are integers.
         Ty::Number
             if matches!(&cel, Cel::Atom(_) | Cel::Call { name: "size" | "int", .. } | Cel::Chain { .. }) =>

@@ -379,7 +379,7 @@ pub(super) fn has_tests(value: &Value) -> bool {
 }
 
 /// Whether some key has an anchor.
-pub(super) fn has_anchors(value: &Value) -> bool {
+pub(in crate::convert) fn has_anchors(value: &Value) -> bool {
     match value {
         Value::Object(members) => {
             members.iter().any(|(key, member)| split_anchor(key).is_some() || has_anchors(member))

@@ -1,0 +1,324 @@
+//! Values that a later mutation of a rule reads, and an earlier one changed.
+//!
+//! The variables of a classic rule are those of the object before the rule. A mutation of a CEL policy sees the object as
+//! the mutations before left it.
+
+use super::cel_text::{Cel, Entry, Operator};
+use super::context::Variable;
+use super::path::{AT, TEMPLATE};
+use super::problem::Problem;
+use super::stages::Stage;
+
+/// A path that an expression reads: the name that it begins with, and the names below.
+#[derive(Clone, Debug, PartialEq)]
+struct Read {
+    root: String,
+    names: Vec<Name>,
+}
+
+/// A step of a path.
+#[derive(Clone, Debug, PartialEq)]
+enum Name {
+    Key(String),
+    /// The element with a constant index.
+    Element,
+    /// A member or an element that is known only when the expression is evaluated.
+    Any,
+}
+
+/// What a mutation writes.
+#[derive(Clone, Debug)]
+struct Write {
+    names: Vec<Name>,
+    /// Whether it only changes the order of a list.
+    reorders: bool,
+}
+
+/// The first of some values that is read in a mutation after one that changes it.
+pub(super) fn changed_value<'v>(
+    values: &'v [Cel],
+    stages: &[Stage],
+    variables: &[Variable],
+    is_native: bool,
+) -> Option<&'v Cel> {
+    let read: Vec<(&Cel, Vec<Read>)> = values.iter().map(|value| (value, reads(value))).collect();
+    for (index, stage) in stages.iter().enumerate().skip(1) {
+        let before = stages.get(..index).unwrap_or_default();
+        let written: Vec<Write> = before.iter().flat_map(writes).collect();
+        let mut here = reads(stage.cel());
+        here.extend(reads(&stage.condition));
+        for (value, paths) in &read {
+            let is_changed = paths.iter().filter(|path| here.contains(path)).any(|path| {
+                let is_frozen = !is_native && before.iter().any(|stage| reads(stage.cel()).contains(path));
+                changes_read(path, &written, variables, is_frozen)
+            });
+            if is_changed {
+                return Some(value);
+            }
+        }
+    }
+    None
+}
+
+/// A value that is read after it was changed.
+pub(super) fn changed(value: &Cel) -> Problem {
+    Problem::new(
+        format!("the value `{value}`"),
+        "the rule takes several mutations, and one before changes what it reads",
+        "write two rules",
+    )
+}
+
+/// Whether mutations but the last change what conditions read.
+pub(super) fn change_conditions<'c>(
+    conditions: impl IntoIterator<Item = &'c Cel>,
+    stages: &[Stage],
+    variables: &[Variable],
+) -> bool {
+    let Some((_, before)) = stages.split_last() else { return false };
+    let written: Vec<Write> = before.iter().flat_map(writes).collect();
+    conditions.into_iter().flat_map(reads).any(|path| changes_read(&path, &written, variables, false))
+}
+
+/// Whether something written changes what is read. A variable that was computed before is frozen.
+fn changes_read(read: &Read, written: &[Write], variables: &[Variable], is_frozen: bool) -> bool {
+    if read.root == "variables" {
+        let Some((Name::Key(name), below)) = read.names.split_first() else { return false };
+        if name.starts_with(TEMPLATE) {
+            let inner = Read { root: "object".to_owned(), names: below.to_vec() };
+            return changes_read(&inner, written, variables, is_frozen);
+        }
+        if is_frozen {
+            return false;
+        }
+        let Some(index) = variables.iter().position(|variable| variable.name == *name) else { return false };
+        let (earlier, own) = variables.split_at(index);
+        let paths = own.first().map(|variable| reads(&variable.cel)).unwrap_or_default();
+        return paths.iter().any(|path| changes_read(path, written, earlier, false));
+    }
+    if matches!(&*read.root, "request" | "namespaceObject" | "oldObject" | "resource" | "globalContext") {
+        return false;
+    }
+    written.iter().any(|write| {
+        if read.root == "object" {
+            return meets(&read.names, write);
+        }
+        // The variable of a loop stands for the elements of some list.
+        let after = |(index, name): (usize, &Name)| (*name == Name::Any).then_some(index + 1);
+        write.names.iter().enumerate().filter_map(after).any(|start| {
+            let names = write.names.get(start..).unwrap_or_default().to_vec();
+            meets(&read.names, &Write { names, reorders: write.reorders })
+        })
+    })
+}
+
+/// Whether one path is the other, above or below it.
+fn meets(read: &[Name], write: &Write) -> bool {
+    if write.reorders {
+        // The order of a list matters for what is read by an index.
+        return starts_with(read, &write.names) && read.get(write.names.len()) == Some(&Name::Element);
+    }
+    starts_with(read, &write.names) || starts_with(&write.names, read)
+}
+
+fn starts_with(long: &[Name], short: &[Name]) -> bool {
+    short.len() <= long.len()
+        && short.iter().zip(long).all(|pair| match pair {
+            (Name::Key(one), Name::Key(other)) => one == other,
+            _ => true,
+        })
+}
+
+/// The paths that an expression reads.
+fn reads(cel: &Cel) -> Vec<Read> {
+    let mut found = Vec::new();
+    collect_reads(cel, &mut found);
+    found
+}
+
+fn collect_reads(cel: &Cel, found: &mut Vec<Read>) {
+    if let Some(read) = path_of(cel) {
+        if !found.contains(&read) {
+            found.push(read);
+        }
+        collect_keys(cel, found);
+        return;
+    }
+    cel.children().into_iter().for_each(|child| collect_reads(child, found));
+}
+
+/// What the computed keys of a path read.
+fn collect_keys(cel: &Cel, found: &mut Vec<Read>) {
+    match cel {
+        Cel::Member { of, .. } => collect_keys(of, found),
+        Cel::Index { of, key, .. } => {
+            collect_keys(of, found);
+            collect_reads(key, found);
+        }
+        _ => {}
+    }
+}
+
+fn path_of(cel: &Cel) -> Option<Read> {
+    match cel {
+        Cel::Member { of, name, .. } => {
+            let mut read = path_of(of).or_else(|| root_of(of))?;
+            read.names.push(Name::Key(name.clone()));
+            Some(read)
+        }
+        Cel::Index { of, key, .. } => {
+            let mut read = path_of(of).or_else(|| root_of(of))?;
+            read.names.push(match &**key {
+                Cel::Text(text) => Name::Key(text.clone()),
+                Cel::Atom(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => Name::Element,
+                _ => Name::Any,
+            });
+            Some(read)
+        }
+        _ => None,
+    }
+}
+
+fn root_of(cel: &Cel) -> Option<Read> {
+    let Cel::Atom(name) = cel else { return None };
+    Some(Read { root: name.clone(), names: Vec::new() })
+}
+
+/// What a mutation writes.
+fn writes(stage: &Stage) -> Vec<Write> {
+    let mut found = Vec::new();
+    if stage.is_apply() {
+        configured(stage.cel(), &mut Vec::new(), &mut found);
+    } else {
+        patched(stage.cel(), &mut found);
+    }
+    found
+}
+
+/// What a part of an apply configuration writes.
+fn configured(cel: &Cel, at: &mut Vec<Name>, found: &mut Vec<Write>) {
+    let mut below = |name: Name, value: &Cel| {
+        at.push(name);
+        configured(value, at, found);
+        at.pop();
+    };
+    match cel {
+        Cel::Message { fields, .. } if !fields.is_empty() => {
+            for Entry { key, value, .. } in fields {
+                // An element is found by its own key.
+                let is_own_key = matches!(value, Cel::Member { of, name, .. } if name == key && matches!(&**of, Cel::Atom(_)));
+                if !is_own_key {
+                    below(Name::Key(key.clone()), value);
+                }
+            }
+        }
+        Cel::Map(entries) if !entries.is_empty() => {
+            for Entry { key, value, .. } in entries {
+                below(key.as_text().map_or(Name::Any, |text| Name::Key(text.to_owned())), value);
+            }
+        }
+        Cel::If { then, otherwise, .. } => {
+            configured(then, at, found);
+            configured(otherwise, at, found);
+        }
+        Cel::Call { of: None, name: "optional.of", arguments } => {
+            arguments.iter().for_each(|argument| configured(argument, at, found));
+        }
+        Cel::Call { of: None, name: "optional.none", .. } => {}
+        Cel::Call { of: Some(_), name: "map", arguments } => {
+            arguments.last().into_iter().for_each(|element| below(Name::Any, element));
+        }
+        Cel::List(elements) => elements.iter().for_each(|element| below(Name::Any, element)),
+        Cel::Chain { operator: Operator::Plus, operands }
+            if operands.iter().any(|one| matches!(one, Cel::List(_) | Cel::Call { name: "map", .. })) =>
+        {
+            operands.iter().for_each(|operand| configured(operand, at, found));
+        }
+        _ => found.push(Write { names: at.clone(), reorders: false }),
+    }
+}
+
+/// What the steps of a JSON patch write.
+fn patched(cel: &Cel, found: &mut Vec<Write>) {
+    if let Cel::Message { name, fields } = cel
+        && name == "JSONPatch"
+    {
+        let field = |key: &str| fields.iter().find(|field| field.key == key).map(|field| &field.value);
+        let reorders = field("value").is_some_and(|value| match value {
+            Cel::Chain { operator: Operator::Plus, operands } => {
+                operands.iter().all(|part| matches!(part, Cel::Call { name: "filter", .. }))
+            }
+            _ => false,
+        });
+        found.extend(field("path").map(|path| Write { names: pointer(path), reorders }));
+        return;
+    }
+    cel.children().into_iter().for_each(|child| patched(child, found));
+}
+
+/// The names of a path of a JSON patch.
+fn pointer(path: &Cel) -> Vec<Name> {
+    const OPEN: &str = "\u{1}";
+    let parts = match path {
+        Cel::Chain { operator: Operator::Plus, operands } => operands.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let at = Cel::atom("variables").member(AT);
+    let text: String = parts
+        .iter()
+        .map(|part| match part {
+            Cel::Text(text) => text.as_str(),
+            part if *part == at => "",
+            _ => OPEN,
+        })
+        .collect();
+    let names = text.split('/').skip(1);
+    let unescaped = |name: &str| name.replace("~1", "/").replace("~0", "~");
+    names
+        .map(|name| if name.contains(OPEN) || name == "-" { Name::Any } else { Name::Key(unescaped(name)) })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::convert::patches::Patch;
+
+    fn path(names: &[&str]) -> Cel {
+        names.iter().fold(Cel::atom("object"), |of, name| of.member(name))
+    }
+
+    fn patch(path: Cel, value: Cel) -> Stage {
+        Stage::patch(vec![Patch::step(Cel::patch("add", path, Some(value)))])
+    }
+
+    #[test]
+    fn a_value_that_an_earlier_mutation_changes_is_found() {
+        let first = patch(Cel::text("/metadata/labels/a"), Cel::text("x"));
+        let changed = path(&["metadata", "labels", "a"]);
+        let other = path(&["metadata", "labels", "b"]);
+        let found = |value: &Cel| {
+            let second = patch(Cel::text("/spec/x"), value.clone());
+            changed_value(std::slice::from_ref(value), &[first.clone(), second], &[], false).is_some()
+        };
+        assert!(found(&changed));
+        assert!(found(&path(&["metadata", "labels"])));
+        assert!(!found(&other));
+        // Both are of the same mutation.
+        let both = [patch(Cel::text("/metadata/labels/a"), changed.clone())];
+        assert!(changed_value(&[changed], &both, &[], false).is_none());
+    }
+
+    #[test]
+    fn another_order_matters_for_an_index() {
+        let list = path(&["spec", "containers"]);
+        let filtered = || list.clone().call("filter", [Cel::atom("c"), Cel::atom("c").member("tty")]);
+        let first = patch(Cel::text("/spec/containers"), filtered().plus(filtered()));
+        let second = |value: &Cel| patch(Cel::text("/spec/x"), value.clone());
+        let found = |value: &Cel| {
+            changed_value(std::slice::from_ref(value), &[first.clone(), second(value)], &[], false).is_some()
+        };
+        assert!(found(&list.clone().index(Cel::int(0)).member("image")));
+        assert!(!found(&list.clone().call("size", [])));
+    }
+}
