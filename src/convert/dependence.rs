@@ -60,6 +60,19 @@ pub(super) fn changed_value<'v>(
     None
 }
 
+/// Whether one of two lists of mutations changes what the other reads or writes.
+pub(super) fn interfere(one: &[Stage], other: &[Stage]) -> bool {
+    let writes_of = |stages: &[Stage]| stages.iter().flat_map(writes).collect::<Vec<_>>();
+    let reads_of = |stages: &[Stage]| {
+        let own = |stage: &Stage| [reads(stage.cel()), reads(&stage.condition)];
+        stages.iter().flat_map(own).flatten().collect::<Vec<_>>()
+    };
+    let (first, second) = (writes_of(one), writes_of(other));
+    first.iter().any(|write| second.iter().any(|other| meets(&write.names, other)))
+        || reads_of(one).iter().any(|read| changes_read(read, &second, &[], false))
+        || reads_of(other).iter().any(|read| changes_read(read, &first, &[], false))
+}
+
 /// A value that is read after it was changed.
 pub(super) fn changed(value: &Cel) -> Problem {
     Problem::new(

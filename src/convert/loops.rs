@@ -141,6 +141,9 @@ impl<'a> Loops<'_, 'a> {
         {
             let last = path.names().iter().rfind(|name| *name != "*").cloned().unwrap_or_default();
             let variable = loop_variable(&last, &scope.loop_variables());
+            if scope.is_targeted && path.strict().contains(&Cel::atom("request")) {
+                return Err(of_trigger(text).at(&at));
+            }
             return Ok(Visited {
                 list: path.or(Cel::List(Vec::new())),
                 element: path.element(&variable),
@@ -151,7 +154,7 @@ impl<'a> Loops<'_, 'a> {
                 is_filled: last == "containers",
             });
         }
-        let names = list_names(text, &value);
+        let names = list_names(text, &value, scope.is_targeted);
         let last = names.first().and_then(|names| names.last()).cloned().unwrap_or_default();
         let variable = loop_variable(&last, &scope.loop_variables());
         if matches!(value.ty, Ty::Any) {
@@ -177,6 +180,9 @@ impl<'a> Loops<'_, 'a> {
             Form::Nullable { .. } => (value.or(Cel::List(Vec::new())), true),
             _ => (value.strict(), false),
         };
+        if scope.is_targeted && list.contains(&Cel::atom("request")) {
+            return Err(of_trigger(text).at(&at));
+        }
         let is_path = matches!(&value.form, Form::Path(_));
         let is_plain_path =
             is_path || (names.len() == 1 && text.trim_end().ends_with("[]") && !text.contains('?'));
@@ -539,6 +545,14 @@ fn names_element(item: &Value) -> bool {
     })
 }
 
+fn of_trigger(text: &str) -> Problem {
+    Problem::new(
+        format!("the list `{text}`"),
+        "it is one of the trigger, and the elements of the target are found by their names",
+        "visit a list of `target`",
+    )
+}
+
 /// Whether there is an anchor beside those that name the visited element.
 fn has_other_anchors(value: &Value) -> bool {
     match value {
@@ -552,13 +566,17 @@ fn has_other_anchors(value: &Value) -> bool {
 }
 
 /// The paths of the lists of the object that an expression visits.
-fn list_names(text: &str, value: &Val<'_>) -> Vec<Vec<String>> {
+fn list_names(text: &str, value: &Val<'_>, is_targeted: bool) -> Vec<Vec<String>> {
     if let Form::Path(path) = &value.form {
+        if is_targeted && path.strict().contains(&Cel::atom("request")) {
+            return Vec::new();
+        }
         return vec![path.names().to_vec()];
     }
     let text = text.replace(' ', "");
     let text = text.split("||").next().unwrap_or_default();
-    let Some(rest) = text.strip_prefix("request.object.") else { return Vec::new() };
+    let object = if is_targeted { "target." } else { "request.object." };
+    let Some(rest) = text.strip_prefix(object) else { return Vec::new() };
     let rest = rest.trim_end_matches("[]");
     if let Some((before, lists)) = rest.split_once('[')
         && let Some(lists) = lists.strip_suffix(']')

@@ -8,6 +8,7 @@
 mod api_call;
 mod cel_text;
 mod conditions;
+mod constraints;
 mod context;
 mod dependence;
 mod emit;
@@ -25,9 +26,11 @@ mod projection;
 mod rule;
 mod selection;
 mod stages;
+mod targets;
 mod text_match;
 mod ty;
 mod val;
+mod workloads;
 
 use crate::admission::KindSchemas;
 use crate::patch::Schemas;
@@ -123,37 +126,70 @@ pub fn convert(document: &Value, policy: &ClassicPolicy, head: &[String], option
             is_alone: rules.len() == 1,
             is_namespaced: policy.meta.namespace.is_some(),
         };
-        let outcome = match refused_policy(document, policy)
-            .map_or_else(|| rule::convert(&input, options, &mut taken), Err)
-        {
-            Ok(rule) => {
-                let outcome = Outcome::Converted(rule.accepted.clone());
-                converted.push(rule);
-                outcome
+        let outcome = match refused_policy(document, policy).map_or_else(
+            || {
+                if targets::has_targets(rule) {
+                    rule::refuse_unsupported(rule, &pointer)?;
+                    return targets::convert(&input, document, options, &taken);
+                }
+                Ok(vec![rule::convert(&input, options, &mut taken)?])
+            },
+            Err,
+        ) {
+            Ok(own) => {
+                let accepted = own.first().map(|rule| rule.accepted.clone()).unwrap_or_default();
+                converted.extend(own);
+                Outcome::Converted(accepted)
             }
             Err(refusal) => Outcome::Refused(Box::new(refusal)),
         };
         outcomes.push(RuleConversion { name, at: pointer, outcome });
     }
     refuse_mixed(&mut converted, &mut outcomes, options);
+    refuse_shared_targets(&rules, &mut converted, &mut outcomes);
     refuse_dependents(policy, &mut converted, &mut outcomes);
+    let documents = documents(document, &converted, head, options, (rules.len() == 1, &mut taken));
+    Conversion { documents, rules: outcomes }
+}
+
+/// The new policies: one for all rules without targets, and one for each target of another rule.
+fn documents(
+    document: &Value,
+    converted: &[Converted],
+    head: &[String],
+    options: &Options,
+    (is_alone, taken): (bool, &mut Vec<String>),
+) -> Vec<String> {
+    let (own, targeted): (Vec<&Converted>, Vec<&Converted>) =
+        converted.iter().partition(|rule| rule.targets.is_none());
     let mut documents = Vec::new();
-    if !converted.is_empty() {
-        let output = policy::build(document, &converted, options, &mut taken);
+    if !own.is_empty() {
+        let output = policy::build(document, &own, options, taken);
         documents.push(output.text(head));
         if options.target == Target::AdmissionPolicy {
             documents.push(binding(&output.value));
         }
     }
-    Conversion { documents, rules: outcomes }
+    for rule in &targeted {
+        let is_only = is_alone && targeted.len() == 1;
+        let output = policy::build_targeted(document, rule, options, is_only);
+        let head = if documents.is_empty() { head } else { &[] };
+        documents.push(output.text(head));
+    }
+    documents
 }
 
 /// Rules whose objects a test of the kind alone would not keep apart, and rules before which autogen's come.
 fn refuse_mixed(converted: &mut Vec<Converted>, outcomes: &mut [RuleConversion], options: &Options) {
     let mut refused: Vec<(Pointer, &str)> = Vec::new();
-    for (index, rule) in converted.iter().enumerate() {
-        let others =
-            || converted.iter().enumerate().filter(move |(other, _)| *other != index).map(|(_, rule)| rule);
+    for (index, rule) in converted.iter().enumerate().filter(|(_, rule)| rule.targets.is_none()) {
+        let others = || {
+            converted
+                .iter()
+                .enumerate()
+                .filter(move |(other, rule)| *other != index && rule.targets.is_none())
+                .map(|(_, rule)| rule)
+        };
         let is_mixed = rule.selection.kinds.iter().any(|kind| {
             others().flat_map(|other| &other.selection.kinds).any(|other| {
                 let is_one = other.kind.kind == kind.kind.kind && other != kind;
@@ -168,10 +204,12 @@ fn refuse_mixed(converted: &mut Vec<Converted>, outcomes: &mut [RuleConversion],
         }
         let comes_later = converted.iter().skip(index + 1).any(|later| {
             !later.is_templated
+                && later.targets.is_none()
                 && later.selection.kinds.iter().any(|kind| rule.selection.kinds.contains(kind))
         });
         // It is a setting of the whole policy.
-        let first = converted.first().is_some_and(|first| first.skips_background);
+        let first = converted.iter().find(|rule| rule.targets.is_none());
+        let first = first.is_some_and(|first| first.skips_background);
         if options.target == Target::MutatingPolicy && rule.skips_background != first {
             refused.push((
                 rule.pointer.clone(),
@@ -191,6 +229,48 @@ fn refuse_mixed(converted: &mut Vec<Converted>, outcomes: &mut [RuleConversion],
             let problem =
                 problem::Problem::new("a rule beside others", reason, "write a policy of its own for it");
             outcome.outcome = Outcome::Refused(Box::new(problem.at(&pointer)));
+        }
+    }
+}
+
+/// Rules with targets become policies of their own, which run in no defined order.
+fn refuse_shared_targets(
+    rules: &[&(usize, &Value)],
+    converted: &mut Vec<Converted>,
+    outcomes: &mut [RuleConversion],
+) {
+    let refuse = |(pointer, name): (Pointer, String),
+                  converted: &mut Vec<Converted>,
+                  outcomes: &mut [RuleConversion]| {
+        let problem = problem::Problem::new(
+            "a rule with targets beside others",
+            format!(
+                "the rule `{name}` changes targets of the same kind, and in which order the two run is not defined"
+            ),
+            "write both as one rule",
+        );
+        converted.retain(|rule| rule.pointer != pointer);
+        if let Some(outcome) = outcomes.iter_mut().find(|outcome| outcome.at == pointer) {
+            outcome.outcome = Outcome::Refused(Box::new(problem.at(&pointer)));
+        }
+    };
+    while let Some([one, other]) = targets::interfering(converted) {
+        let names = (one.1.clone(), other.1.clone());
+        refuse((one.0, names.1), converted, outcomes);
+        refuse((other.0, names.0), converted, outcomes);
+    }
+    // Those that stay in the classic policy.
+    let staying: Vec<(String, Vec<&str>)> = outcomes
+        .iter()
+        .zip(rules)
+        .filter(|(outcome, _)| !matches!(outcome.outcome, Outcome::Converted(_)))
+        .map(|(outcome, (_, rule))| (outcome.name.clone(), targets::kinds_of(rule)))
+        .collect();
+    for (name, kinds) in staying {
+        while let Some(rule) = converted.iter().find(|rule| {
+            rule.targets.as_ref().is_some_and(|targets| kinds.contains(&&*targets.kind.kind.kind))
+        }) {
+            refuse((rule.pointer.clone(), name.clone()), converted, outcomes);
         }
     }
 }

@@ -4,12 +4,14 @@ use crate::value::{Map, Pointer, Text, Value};
 
 use super::cel_text::{Cel, Operator};
 use super::conditions::Tests;
+use super::constraints::resource_rules;
 use super::context::{Variable, variable_name};
 use super::emit::Output;
-use super::path::{AT, TEMPLATE, Workload};
+use super::path::{AT, TEMPLATE};
 use super::rule::Converted;
-use super::selection::kind_is;
+use super::selection::{Targets, kind_is};
 use super::stages::Stage;
+use super::workloads::{place_of_template, template_of};
 use super::{Options, Target};
 
 /// A mutation of the new policy.
@@ -22,20 +24,53 @@ struct Mutation {
 /// Builds the new policy.
 pub(super) fn build(
     document: &Value,
-    rules: &[Converted],
+    rules: &[&Converted],
     options: &Options,
     taken: &mut Vec<String>,
 ) -> Output {
     let is_native = options.target == Target::AdmissionPolicy;
-    let builder = Builder { document, rules, options, is_native };
+    let builder = Builder { document, rules, options, is_native, name: None };
     builder.build(taken)
+}
+
+/// Builds the policy for a target of a rule. `is_only` if it is all that the classic policy does.
+pub(super) fn build_targeted(document: &Value, rule: &Converted, options: &Options, is_only: bool) -> Output {
+    let name = document.path(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
+    let number = rule.targets.as_ref().map_or(0, |targets| targets.number);
+    let name = (!is_only).then(|| match number {
+        0 => split_name(&format!("{name}-{}", rule.name)),
+        number => split_name(&format!("{name}-{}-{}", rule.name, number + 1)),
+    });
+    let builder = Builder { document, rules: &[rule], options, is_native: false, name };
+    builder.build(&mut Vec::new())
+}
+
+/// A name for one of several policies: those that are too long are cut, and told apart by a hash.
+fn split_name(name: &str) -> String {
+    const MAX_CHARS: usize = 63;
+    let valid = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
+    let name: String = name.chars().map(valid).collect();
+    if name.len() <= MAX_CHARS {
+        return name;
+    }
+    let hash = short_hash(&name);
+    let start = name.get(..MAX_CHARS - hash.len() - 1).unwrap_or_default();
+    format!("{}-{hash}", start.trim_end_matches(['-', '.']))
+}
+
+fn short_hash(text: &str) -> String {
+    use sha2::Digest as _;
+    let digest = sha2::Sha256::digest(text.as_bytes());
+    digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
 struct Builder<'b> {
     document: &'b Value,
-    rules: &'b [Converted],
+    rules: &'b [&'b Converted],
     options: &'b Options,
     is_native: bool,
+    /// Its name, if it is not that of the classic policy.
+    name: Option<String>,
 }
 
 fn texts(items: impl IntoIterator<Item = impl Into<Text>>) -> Value {
@@ -83,7 +118,9 @@ impl Builder<'_> {
                 *condition = inlined(condition, &variables);
             }
         }
-        let used = used(variables, &conditions, &mutations);
+        let of_targets = self.rules.iter().filter_map(|rule| rule.targets.as_ref());
+        let of_targets: Vec<&Cel> = of_targets.flat_map(Targets::expressions).collect();
+        let used = used(variables, &conditions, &mutations, &of_targets);
         self.document_of(&used, &conditions, &mutations, namespaces.filter(|_| shares_namespaces))
     }
 
@@ -146,6 +183,11 @@ impl Builder<'_> {
                         .iter()
                         .map(|difference| format!("accepted difference: {}", difference.name())),
                 );
+                if rule.targets.as_ref().is_some_and(|targets| !targets.on_policy_update) {
+                    comments.push(
+                        "also runs when this policy is created, for the triggers that exist".to_owned(),
+                    );
+                }
             }
             mutations.push(Mutation {
                 is_apply: stage.is_apply(),
@@ -212,12 +254,26 @@ impl Builder<'_> {
             spec.push(("failurePolicy", policy.clone()));
         }
         spec.push(("matchConstraints", self.constraints(namespaces)));
+        let targets = self.rules.iter().find_map(|rule| rule.targets.as_ref());
         let named = |name: &str, cel: &Cel| {
             object(vec![("name", Value::from(name)), ("expression", expression(cel))])
         };
         if !conditions.is_empty() {
             let list = conditions.iter().map(|(name, cel)| named(name, cel)).collect();
             spec.push(("matchConditions", Value::array(list)));
+        }
+        if let Some(targets) = targets {
+            let operations = ["CREATE", "UPDATE"].map(str::to_owned);
+            let rules = resource_rules(std::iter::once(&targets.kind), &operations);
+            spec.push((
+                "targetMatchConstraints",
+                object(vec![("resourceRules", rules), ("expression", expression(&targets.lookup))]),
+            ));
+            let conditions = match_conditions(&targets.tests);
+            if !conditions.is_empty() {
+                let list = conditions.iter().map(|(name, cel)| named(name, cel)).collect();
+                spec.push(("targetMatchConditions", Value::array(list)));
+            }
         }
         if !variables.is_empty() {
             let list = variables.iter().map(|variable| named(&variable.name, &variable.cel)).collect();
@@ -272,6 +328,9 @@ impl Builder<'_> {
             spec.push(("autogen", inner));
         }
         let mut evaluation: Vec<(&str, Value)> = Vec::new();
+        if self.rules.iter().any(|rule| rule.targets.is_some()) {
+            evaluation.push(("mutateExisting", object(vec![("enabled", Value::Bool(true))])));
+        }
         for (field, name) in [("admission", "admission"), ("background", "background")] {
             if given(field).and_then(Value::as_bool) == Some(false) {
                 evaluation.push((name, object(vec![("enabled", Value::Bool(false))])));
@@ -319,40 +378,8 @@ impl Builder<'_> {
             }
         }
         operations.sort();
-        // Groups with their versions, and the resources of each.
-        let mut rules: Vec<(Text, Vec<Text>, Vec<String>)> = Vec::new();
-        let mut of_resource: Vec<(Text, String, Vec<Text>)> = Vec::new();
-        for kind in self.kinds() {
-            let found = of_resource
-                .iter_mut()
-                .find(|(group, resource, _)| *group == kind.kind.group && *resource == kind.resource);
-            match found {
-                Some((_, _, versions)) if versions.contains(&kind.kind.version) => {}
-                Some((_, _, versions)) => versions.push(kind.kind.version.clone()),
-                None => {
-                    of_resource.push((
-                        kind.kind.group.clone(),
-                        kind.resource.clone(),
-                        vec![kind.kind.version.clone()],
-                    ));
-                }
-            }
-        }
-        for (group, resource, versions) in of_resource {
-            match rules.iter_mut().find(|(known, same, _)| *known == group && *same == versions) {
-                Some((_, _, resources)) => resources.push(resource),
-                None => rules.push((group, versions, vec![resource])),
-            }
-        }
-        let rule = |(group, versions, resources): (Text, Vec<Text>, Vec<String>)| {
-            object(vec![
-                ("apiGroups", texts([group])),
-                ("apiVersions", texts(versions)),
-                ("operations", texts(operations.clone())),
-                ("resources", texts(resources)),
-            ])
-        };
-        let mut constraints = vec![("resourceRules", Value::array(rules.into_iter().map(rule).collect()))];
+        let rules = resource_rules(self.kinds(), &operations);
+        let mut constraints = vec![("resourceRules", rules)];
         let namespace = self.namespace();
         match (namespaces, namespace) {
             (Some(selector), _) => constraints.push(("namespaceSelector", selector)),
@@ -377,7 +404,8 @@ impl Builder<'_> {
         const AUTOGEN: &str = "pod-policies.kyverno.io/autogen-controllers";
         let metadata = self.document.get("metadata").unwrap_or(&Value::Null);
         let mut new: Vec<(&str, Value)> = Vec::new();
-        new.push(("name", metadata.get("name").cloned().unwrap_or_default()));
+        let name = metadata.get("name").cloned().unwrap_or_default();
+        new.push(("name", self.name.as_deref().map_or(name, Value::from)));
         if let (Some(namespace), false) = (self.namespace(), self.is_native) {
             new.push(("namespace", Value::from(namespace)));
         }
@@ -398,13 +426,10 @@ impl Builder<'_> {
 
     /// `ClusterPolicy/add-labels@1a2b3c4d`: what it was made of.
     fn origin(&self) -> String {
-        use sha2::Digest as _;
         let kind = self.document.get("kind").and_then(Value::as_str).unwrap_or_default();
         let name = self.document.path(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
         let rules = self.document.path(&["spec", "rules"]).cloned().unwrap_or_default().to_json();
-        let digest = sha2::Sha256::digest(rules.as_bytes());
-        let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        format!("{kind}/{name}@{hash}")
+        format!("{kind}/{name}@{}", short_hash(&rules))
     }
 }
 
@@ -440,9 +465,12 @@ fn match_conditions(tests: &Tests) -> Vec<(String, Cel)> {
     let first_failing = tests.tests.iter().position(|test| test.fails).unwrap_or(tests.tests.len());
     let (plain, failing) = tests.tests.split_at(first_failing);
     let name = |at: &Pointer, known: &[(String, Cel)]| {
-        let written = at.segments().iter().find_map(|segment| match segment {
+        let written = at.segments().iter().rev().find_map(|segment| match segment {
             crate::value::Segment::Key(key)
-                if matches!(&**key, "match" | "exclude" | "preconditions" | "mutate") =>
+                if matches!(
+                    &**key,
+                    "match" | "exclude" | "preconditions" | "mutate" | "name" | "namespace" | "selector"
+                ) =>
             {
                 Some(&**key)
             }
@@ -450,6 +478,7 @@ fn match_conditions(tests: &Tests) -> Vec<(String, Cel)> {
         });
         let base = match written {
             Some("mutate") => "anchors",
+            Some("selector") => "labels",
             Some(name) => name,
             None => "condition",
         };
@@ -472,7 +501,12 @@ fn match_conditions(tests: &Tests) -> Vec<(String, Cel)> {
 }
 
 /// Variables that something uses, in an order in which each may use those before it.
-fn used(variables: Vec<Variable>, conditions: &[(String, Cel)], mutations: &[Mutation]) -> Vec<Variable> {
+fn used(
+    variables: Vec<Variable>,
+    conditions: &[(String, Cel)],
+    mutations: &[Mutation],
+    of_targets: &[&Cel],
+) -> Vec<Variable> {
     let mut needed: Vec<String> = Vec::new();
     let names = |cel: &Cel, needed: &mut Vec<String>| {
         for variable in &variables {
@@ -483,6 +517,7 @@ fn used(variables: Vec<Variable>, conditions: &[(String, Cel)], mutations: &[Mut
         }
     };
     conditions.iter().for_each(|(_, cel)| names(cel, &mut needed));
+    of_targets.iter().for_each(|cel| names(cel, &mut needed));
     mutations.iter().for_each(|mutation| names(&mutation.expression, &mut needed));
     let mut index = 0;
     while let Some(name) = needed.get(index).cloned() {
@@ -498,44 +533,5 @@ fn used(variables: Vec<Variable>, conditions: &[(String, Cel)], mutations: &[Mut
 fn inlined(condition: &Cel, variables: &[Variable]) -> Cel {
     variables.iter().rev().fold(condition.clone(), |condition, variable| {
         condition.replaced(&Cel::atom("variables").member(&variable.name), &variable.cel)
-    })
-}
-
-/// The kinds of a policy on templates, by the place of the template.
-fn by_workload(kinds: &[super::kinds::Kind], value: impl Fn(Workload) -> Cel) -> Cel {
-    let names = |workload: Workload| {
-        let mut names: Vec<&str> = Vec::new();
-        for kind in
-            kinds.iter().filter(|kind| Workload::of_kind(&kind.kind.group, &kind.kind.kind) == workload)
-        {
-            if !names.contains(&&*kind.kind.kind) {
-                names.push(&kind.kind.kind);
-            }
-        }
-        names
-    };
-    let mut forms: Vec<(Vec<&str>, Cel)> = [Workload::Pod, Workload::CronJob, Workload::Controller]
-        .into_iter()
-        .map(|workload| (names(workload), value(workload)))
-        .filter(|(names, _)| !names.is_empty())
-        .collect();
-    let Some((_, last)) = forms.pop() else { return Cel::atom("object") };
-    forms
-        .into_iter()
-        .rev()
-        .fold(last, |otherwise, (names, value)| Cel::if_else(kind_is(&names), value, otherwise))
-}
-
-/// The template of the Pods of an object; of a Pod itself.
-fn template_of(kinds: &[super::kinds::Kind]) -> Cel {
-    by_workload(kinds, |workload| {
-        workload.template().iter().fold(Cel::atom("object"), |of, name| of.member(name))
-    })
-}
-
-/// Its place in a JSON patch.
-fn place_of_template(kinds: &[super::kinds::Kind]) -> Cel {
-    by_workload(kinds, |workload| {
-        Cel::text(workload.template().iter().map(|name| format!("/{name}")).collect::<String>())
     })
 }

@@ -18,7 +18,7 @@ use super::patches::{Location, Patch};
 use super::path::{AT, Base, Path, TEMPLATE, Workload};
 use super::place::Place;
 use super::problem::{Difference, Problem, Refusal};
-use super::selection::{Selection, selection};
+use super::selection::{Selection, Targets, selection};
 use super::stages::{Change, Stage};
 use super::ty::{Merging, Ty};
 use super::{Options, Target};
@@ -36,6 +36,8 @@ pub(super) struct Converted {
     pub(super) is_templated: bool,
     /// The controllers for which Kyverno can make rules of the CEL policy itself.
     pub(super) autogen: Option<Vec<String>>,
+    /// The stored objects that it changes, if it has targets.
+    pub(super) targets: Option<Targets>,
     /// Whether it leaves out requests of Kyverno's own background controller.
     pub(super) skips_background: bool,
     pub(super) accepted: Vec<Difference>,
@@ -125,6 +127,7 @@ pub(super) fn convert(
         is_templated: is_templated && autogen.is_none(),
         autogen,
         skips_background: rule.get("skipBackgroundRequests").and_then(Value::as_bool) != Some(false),
+        targets: None,
         accepted,
     })
 }
@@ -133,7 +136,7 @@ pub(super) fn resources(options: &Options) -> &Resources {
     options.resources.as_ref().unwrap_or_else(|| Resources::served())
 }
 
-fn refuse_unsupported(rule: &Value, at: &Pointer) -> Result<()> {
+pub(super) fn refuse_unsupported(rule: &Value, at: &Pointer) -> Result<()> {
     let mutate = rule.get("mutate").unwrap_or(&Value::Null);
     let refuse = |problem: Problem, field: &str| Err(problem.at(&at.key("mutate").key(field)));
     for field in ["overlay", "patches"] {
@@ -147,16 +150,6 @@ fn refuse_unsupported(rule: &Value, at: &Pointer) -> Result<()> {
                 field,
             );
         }
-    }
-    if mutate.get("targets").and_then(Value::as_array).is_some_and(|targets| !targets.is_empty()) {
-        return refuse(
-            Problem::new(
-                "a rule with `targets`",
-                "targets are not converted yet",
-                "keep the rule in the classic policy",
-            ),
-            "targets",
-        );
     }
     if rule.get("celPreconditions").is_some_and(|value| !value.is_null()) {
         let problem = Problem::new(
@@ -195,7 +188,7 @@ fn refuse_recomputed(
     Ok(())
 }
 
-fn schemas_of<'a>(kinds: &[Kind], options: &'a Options) -> Option<Vec<Schema<'a>>> {
+pub(super) fn schemas_of<'a>(kinds: &[Kind], options: &'a Options) -> Option<Vec<Schema<'a>>> {
     if kinds.is_empty() {
         return None;
     }
@@ -203,18 +196,23 @@ fn schemas_of<'a>(kinds: &[Kind], options: &'a Options) -> Option<Vec<Schema<'a>
     kinds.iter().map(schema).collect()
 }
 
+/// The type of objects of some kinds, and where they have the template of Pods.
+pub(super) fn type_of_kinds<'a>(kinds: &[Kind], options: &'a Options) -> (Ty<'a>, Base) {
+    let mut workloads = kinds.iter().map(|kind| Workload::of_kind(&kind.kind.group, &kind.kind.kind));
+    let first = workloads.next().unwrap_or(Workload::None);
+    let workload = if workloads.all(|other| other == first) { first } else { Workload::None };
+    (schemas_of(kinds, options).map_or(Ty::Any, Ty::Object), Base::Object(workload))
+}
+
 /// The object of a rule without autogen.
-fn plain<'a>(
+pub(super) fn plain<'a>(
     kinds: &[Kind],
     schemas: Option<Vec<Schema<'a>>>,
     options: &'a Options,
     is_native: bool,
 ) -> (Place<'a>, Scope<'a>) {
-    let mut workloads = kinds.iter().map(|kind| Workload::of_kind(&kind.kind.group, &kind.kind.kind));
-    let first = workloads.next().unwrap_or(Workload::None);
-    let workload = if workloads.all(|other| other == first) { first } else { Workload::None };
-    let ty = schemas.clone().map_or(Ty::Any, Ty::Object);
-    let path = Path::new(Cel::atom("object"), ty, Base::Object(workload));
+    let (ty, base) = type_of_kinds(kinds, options);
+    let path = Path::new(Cel::atom("object"), ty, base);
     let scope = Scope::new(path.clone(), is_native, &options.accepts);
     (Place::new(path, Location::root(None), "Object", schemas, &[]), scope)
 }
@@ -232,17 +230,20 @@ fn templated(options: &Options, is_native: bool) -> (Place<'_>, Scope<'_>) {
     (Place::new(path, Location::root(Some(at)), "Object", Some(schemas), &[]), scope)
 }
 
-struct Body<'b, 'a> {
-    options: &'a Options,
-    root: &'b Place<'a>,
-    scope: &'b Scope<'a>,
-    kinds: &'b [GroupVersionKind],
-    variables: &'b [Variable],
-    at: &'b Pointer,
+/// The `mutate` block of a rule.
+pub(super) struct Body<'b, 'a> {
+    pub(super) options: &'a Options,
+    /// The object that is changed.
+    pub(super) root: &'b Place<'a>,
+    pub(super) scope: &'b Scope<'a>,
+    pub(super) kinds: &'b [GroupVersionKind],
+    pub(super) variables: &'b [Variable],
+    /// The rule.
+    pub(super) at: &'b Pointer,
 }
 
 impl<'a> Body<'_, 'a> {
-    fn stages(&self, rule: &Value, tests: &mut Tests) -> Result<Vec<Stage>> {
+    pub(super) fn stages(&self, rule: &Value, tests: &mut Tests) -> Result<Vec<Stage>> {
         let mutate = rule.get("mutate").unwrap_or(&Value::Null);
         let at = self.at.key("mutate");
         let given = |field: &str| mutate.get(field).filter(|value| !value.is_null());

@@ -20,6 +20,26 @@ pub(super) struct Selection {
     pub(super) namespace_selector: Option<Value>,
 }
 
+/// The objects that a policy mutates, instead of the one of the request.
+#[derive(Clone, Debug)]
+pub(super) struct Targets {
+    pub(super) kind: Kind,
+    /// What finds them.
+    pub(super) lookup: Cel,
+    pub(super) tests: Tests,
+    /// Its number among the targets of the rule.
+    pub(super) number: usize,
+    /// Whether a classic policy runs the rule when it is created or changed.
+    pub(super) on_policy_update: bool,
+}
+
+impl Targets {
+    /// The expressions about them.
+    pub(super) fn expressions(&self) -> impl Iterator<Item = &Cel> {
+        std::iter::once(&self.lookup).chain(self.tests.tests.iter().map(|test| &test.cel))
+    }
+}
+
 /// A block of `match` or `exclude`.
 struct Filter {
     /// `None` if it names no kinds.
@@ -330,11 +350,7 @@ impl Reader<'_> {
         }
         let problem = |problem: Problem| problem.at(&below.key("selector"));
         if let Some(selector) = resources.get("selector").filter(|selector| !selector.is_null()) {
-            let labels = Labels {
-                optional: Cel::atom("object").member("metadata").maybe("labels"),
-                strict: strict_map("labels"),
-            };
-            tests.push(selector_test(selector, &labels).map_err(problem)?);
+            tests.push(labels_test(selector).map_err(problem)?);
         }
         if let Some(test) = subjects(block) {
             tests.push(test);
@@ -418,6 +434,15 @@ fn namespace_labels() -> Labels {
 /// Whether the labels of the namespace match a selector.
 pub(super) fn namespace_labels_test(selector: &Value) -> Result<Cel, Problem> {
     selector_test(selector, &namespace_labels())
+}
+
+/// Whether the labels of an object match a selector.
+pub(super) fn labels_test(selector: &Value) -> Result<Cel, Problem> {
+    selector_test(selector, &object_labels())
+}
+
+fn object_labels() -> Labels {
+    Labels { optional: Cel::atom("object").member("metadata").maybe("labels"), strict: strict_map("labels") }
 }
 
 /// Whether a map has a member whose key and value match patterns.

@@ -6,6 +6,7 @@
 //! | `expected.yaml` | the new policies, as they are written |
 //! | `refused.txt` | a line for each rule that is not converted: its name, the construct and the reason |
 //! | `input.yaml` | objects on which both must have the same result |
+//! | `targets.yaml` | stored objects that rules with targets change |
 //! | `options` | `accept: NAME` and `to: map`, each on a line |
 //! | `userinfo.yaml`, `values.yaml`, `context.yaml` | who sends the requests, labels of namespaces, objects to look up |
 //!

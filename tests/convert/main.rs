@@ -3,3 +3,4 @@
 mod cases;
 mod corpora;
 mod pairs;
+mod targets;

@@ -32,6 +32,8 @@ pub(in crate::convert) struct Scope<'a> {
     marks: Rc<RefCell<Vec<Val<'a>>>>,
     /// Whether the API server evaluates it.
     pub(in crate::convert) is_native: bool,
+    /// Whether the object that is changed is a target, not the one of the request.
+    pub(in crate::convert) is_targeted: bool,
     /// Whether the policy is one of a namespace.
     pub(in crate::convert) is_namespaced: bool,
     /// The differences that the user accepts.
@@ -52,6 +54,7 @@ impl<'a> Scope<'a> {
             values: Rc::default(),
             marks: Rc::default(),
             is_native,
+            is_targeted: false,
             is_namespaced: false,
             accepts: accepts.into(),
             accepted: Rc::default(),
@@ -77,6 +80,11 @@ impl<'a> Scope<'a> {
 
     pub(in crate::convert) fn accepts(&self, difference: Difference) -> bool {
         self.accepts.contains(&difference)
+    }
+
+    /// Where the object that is changed is a target.
+    pub(in crate::convert) fn targeted(self) -> Self {
+        Self { is_targeted: true, ..self }
     }
 
     /// Notes a value that an expression of the rule reads.
