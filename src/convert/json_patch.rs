@@ -1,14 +1,11 @@
 //! JSON patches of classic rules as steps of CEL.
 
-use std::sync::Arc;
-
 use crate::value::{Pointer, Value};
-use crate::variables::replace_variables;
-use crate::yaml::{Limits, Source, read};
 
 use super::cel_text::{Cel, Operator};
 use super::expression::{Mixed, Scope};
 use super::overlay::json;
+use super::patch_text::{Parsed, legacy_item, unescaped};
 use super::patches::{Location, Patch};
 use super::path::Path;
 use super::place::Place;
@@ -32,8 +29,6 @@ pub(super) struct Operation {
     pub(super) shifts: Option<Cel>,
 }
 
-const MARK: &str = "kyvVariable";
-
 /// Translates the operations of a patch.
 pub(super) fn operations<'a>(
     text: &str,
@@ -45,7 +40,25 @@ pub(super) fn operations<'a>(
     let items = parsed.value.as_array().map(<[Value]>::to_vec).unwrap_or_default();
     let translate = |(index, item): (usize, &Value)| {
         let pointer = Pointer::ROOT.index(index);
-        Translation { parsed: &parsed, root, scope, at }.operation(item, &pointer)
+        Translation { parsed: &parsed, root, scope, at, is_legacy: false }.operation(item, &pointer)
+    };
+    items.iter().enumerate().map(translate).collect()
+}
+
+/// Translates the `patches` of Kyverno before 1.2: `replace` sets a member as `add` does, and values have their types.
+pub(super) fn legacy_operations<'a>(
+    patches: &Value,
+    root: &Place<'a>,
+    scope: &Scope<'a>,
+    at: &Pointer,
+) -> Result<Vec<Operation>, Refusal> {
+    let items = patches.as_array().unwrap_or_default();
+    let translate = |(index, item): (usize, &Value)| {
+        let item = legacy_item(item);
+        let parsed = Parsed { value: Value::Null, variables: Vec::new(), bare: Vec::new() };
+        let at = at.index(index);
+        let translation = Translation { parsed: &parsed, root, scope, at: &at, is_legacy: true };
+        translation.operation(&item, &Pointer::ROOT.index(index))
     };
     items.iter().enumerate().map(translate).collect()
 }
@@ -76,102 +89,13 @@ fn overlap(one: &Location, other: &Location) -> bool {
     starts(&texts[0], &texts[1]) || starts(&texts[1], &texts[0])
 }
 
-/// A patch whose variables are replaced by words, so that it is YAML.
-struct Parsed {
-    value: Value,
-    /// The variables, by number.
-    variables: Vec<String>,
-    /// The strings that are not quoted and consist of one variable.
-    bare: Vec<Pointer>,
-}
-
-impl Parsed {
-    fn read(text: &str) -> Result<Self, Problem> {
-        let mut variables: Vec<String> = Vec::new();
-        let mut marked = text.to_owned();
-        while let Some(next) = replace_variables(&marked, |expression| {
-            variables.push(expression.to_owned());
-            format!("{MARK}{}End", variables.len() - 1)
-        }) {
-            marked = next;
-        }
-        let source = Arc::new(Source::new("patch", marked.as_str()));
-        let unreadable = || {
-            Problem::new(
-                "the patch",
-                "it is no YAML before its variables are replaced",
-                "quote its variables",
-            )
-        };
-        let documents = read(&source, &Limits::default()).map_err(|_| unreadable())?;
-        let document =
-            documents.into_iter().find(|document| document.value().is_some()).ok_or_else(unreadable)?;
-        let mut bare = Vec::new();
-        let value = document.value().cloned().unwrap_or_default();
-        find_bare(&value, &Pointer::ROOT, &mut |pointer| {
-            let written = document.span(pointer).and_then(|span| marked.get(span)).unwrap_or_default();
-            if !written.starts_with(['"', '\'', '|', '>']) {
-                bare.push(pointer.clone());
-            }
-        });
-        Ok(Self { value, variables, bare })
-    }
-
-    /// A value with its variables in braces again.
-    fn restored(&self, value: &Value) -> Value {
-        match value {
-            Value::String(text) => Value::from(self.restored_text(text)),
-            Value::Array(items) => Value::array(items.iter().map(|item| self.restored(item)).collect()),
-            Value::Object(members) => members
-                .iter()
-                .map(|(key, member)| {
-                    (crate::value::Text::from(self.restored_text(key)), self.restored(member))
-                })
-                .collect(),
-            other => other.clone(),
-        }
-    }
-
-    fn restored_text(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        // A variable may hold others.
-        for _ in 0..=self.variables.len() {
-            let Some(start) = text.find(MARK) else { break };
-            let rest = text.get(start + MARK.len()..).unwrap_or_default();
-            let Some((number, _)) = rest.split_once("End") else { break };
-            let Some(variable) = number.parse::<usize>().ok().and_then(|number| self.variables.get(number))
-            else {
-                break;
-            };
-            text = text.replacen(&format!("{MARK}{number}End"), &format!("{{{{{variable}}}}}"), 1);
-        }
-        text
-    }
-}
-
-/// Finds strings with variables.
-fn find_bare(value: &Value, at: &Pointer, found: &mut impl FnMut(&Pointer)) {
-    match value {
-        Value::String(text) if text.contains(MARK) => found(at),
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                find_bare(item, &at.index(index), found);
-            }
-        }
-        Value::Object(members) => {
-            for (key, member) in members.iter() {
-                find_bare(member, &at.key(key.clone()), found);
-            }
-        }
-        _ => {}
-    }
-}
-
 struct Translation<'t, 'a> {
     parsed: &'t Parsed,
     root: &'t Place<'a>,
     scope: &'t Scope<'a>,
     at: &'t Pointer,
+    /// Whether it is of `patches`, before Kyverno 1.2.
+    is_legacy: bool,
 }
 
 /// The place of an operation.
@@ -205,8 +129,21 @@ impl<'a> Translation<'_, 'a> {
         let op = item.get("op").and_then(Value::as_str).unwrap_or_default();
         let path = item.get("path").and_then(Value::as_str).unwrap_or_default();
         let path = self.parsed.restored_text(path);
-        let target = self.target(&path, op == "add")?;
-        match op {
+        let names_element = path.rsplit('/').next().is_some_and(|last| last.parse::<i64>().is_ok());
+        let sets = op == "add" || (self.is_legacy && op == "replace" && !names_element);
+        let target = self.target(&path, sets)?;
+        let is_spliced = self.is_legacy
+            && op != "remove"
+            && !matches!(target.last, Last::Key)
+            && item.get("value").is_some_and(|value| value.as_array().is_some());
+        if is_spliced {
+            return self.refuse(
+                "a list that becomes a part of a list",
+                "its elements are added where the list lacks them, and an index counts in the result",
+                "write an operation for each element",
+            );
+        }
+        match if sets { "add" } else { op } {
             "add" => {
                 let value = self.value(item, pointer)?;
                 self.add(target, value)
@@ -261,6 +198,9 @@ impl<'a> Translation<'_, 'a> {
         }
         if !super::expression::holds_variables(&restored) {
             return Ok(super::val::literal(&restored));
+        }
+        if self.is_legacy {
+            return json(&restored, self.scope, None, &self.at.key("value"));
         }
         for bare in self.parsed.bare.iter().filter(|bare| below.contains(bare)) {
             self.check_bare(bare)?;
@@ -509,10 +449,6 @@ fn element_path<'a>(list: &Path<'a>, index: &Cel, scope: &Scope<'a>) -> Path<'a>
         Some(path) => path,
         None => list.at(index.clone(), list.ty.element()),
     }
-}
-
-fn unescaped(piece: &str) -> String {
-    piece.replace("~1", "/").replace("~0", "~")
 }
 
 /// Whether a value is an image, which reads as no other type of YAML.

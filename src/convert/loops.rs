@@ -412,6 +412,7 @@ impl<'a> Loops<'_, 'a> {
                 depth: usize::from(is_patched),
                 used,
                 keeps_order,
+                is_legacy: false,
             };
             let mut root = self.root.clone();
             root.is_patched |= is_patched;

@@ -17,6 +17,7 @@ mod json_patch;
 mod kinds;
 mod loops;
 mod overlay;
+mod patch_text;
 mod patches;
 mod path;
 mod place;

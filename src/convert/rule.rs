@@ -137,20 +137,6 @@ pub(super) fn resources(options: &Options) -> &Resources {
 }
 
 pub(super) fn refuse_unsupported(rule: &Value, at: &Pointer) -> Result<()> {
-    let mutate = rule.get("mutate").unwrap_or(&Value::Null);
-    let refuse = |problem: Problem, field: &str| Err(problem.at(&at.key("mutate").key(field)));
-    for field in ["overlay", "patches"] {
-        if mutate.get(field).is_some_and(|value| !value.is_null()) {
-            return refuse(
-                Problem::new(
-                    format!("the legacy field `{field}`"),
-                    "its meaning is not that of a patch of today",
-                    "write it as `patchStrategicMerge` or `patchesJson6902` first, and compare both with `diff`",
-                ),
-                field,
-            );
-        }
-    }
     if rule.get("celPreconditions").is_some_and(|value| !value.is_null()) {
         let problem = Problem::new(
             "`celPreconditions`",
@@ -247,8 +233,11 @@ impl<'a> Body<'_, 'a> {
         let mutate = rule.get("mutate").unwrap_or(&Value::Null);
         let at = self.at.key("mutate");
         let given = |field: &str| mutate.get(field).filter(|value| !value.is_null());
+        if given("overlay").is_some() || given("patches").is_some() {
+            return self.legacy(given("overlay"), given("patches"), &at, tests);
+        }
         if let Some(overlay) = given("patchStrategicMerge") {
-            return self.overlay(overlay, &at.key("patchStrategicMerge"), tests);
+            return self.overlay(overlay, &at.key("patchStrategicMerge"), tests, false);
         }
         if let Some(patch) = given("patchesJson6902") {
             return self.json_patch(patch.as_str().unwrap_or_default(), &at.key("patchesJson6902"));
@@ -264,7 +253,34 @@ impl<'a> Body<'_, 'a> {
         loops.entries(entries, self.scope, &at.key("foreach"))
     }
 
-    fn overlay(&self, overlay: &Value, at: &Pointer, tests: &mut Tests) -> Result<Vec<Stage>> {
+    /// The fields of Kyverno before 1.2: the overlay first, then the patches.
+    fn legacy(
+        &self,
+        overlay: Option<&Value>,
+        patches: Option<&Value>,
+        at: &Pointer,
+        tests: &mut Tests,
+    ) -> Result<Vec<Stage>> {
+        let mut stages = Vec::new();
+        if let Some(overlay) = overlay {
+            let overlay = super::overlay::with_texts(overlay);
+            stages.extend(self.overlay(&overlay, &at.key("overlay"), tests, true)?);
+        }
+        if let Some(patches) = patches {
+            let at = at.key("patches");
+            let operations = json_patch::legacy_operations(patches, self.root, self.scope, &at)?;
+            stages.extend(self.of_operations(operations));
+        }
+        Ok(stages)
+    }
+
+    fn overlay(
+        &self,
+        overlay: &Value,
+        at: &Pointer,
+        tests: &mut Tests,
+        is_legacy: bool,
+    ) -> Result<Vec<Stage>> {
         if overlay.as_object().is_none() {
             let problem = Problem::new(
                 "an overlay from a variable",
@@ -282,6 +298,7 @@ impl<'a> Body<'_, 'a> {
                 depth: 0,
                 used: Vec::new(),
                 keeps_order,
+                is_legacy,
             }
             .map(overlay, self.root, at)
         };
@@ -323,7 +340,11 @@ impl<'a> Body<'_, 'a> {
     }
 
     fn json_patch(&self, text: &str, at: &Pointer) -> Result<Vec<Stage>> {
-        let operations = json_patch::operations(text, self.root, self.scope, at)?;
+        Ok(self.of_operations(json_patch::operations(text, self.root, self.scope, at)?))
+    }
+
+    /// The mutations of a JSON patch.
+    fn of_operations(&self, operations: Vec<json_patch::Operation>) -> Vec<Stage> {
         let mut stages = Vec::new();
         for group in json_patch::grouped(operations) {
             if let Some(configuration) = self.members(&group) {
@@ -337,7 +358,7 @@ impl<'a> Body<'_, 'a> {
             }
             stages.push(Stage::patch(patches));
         }
-        Ok(stages)
+        stages
     }
 
     /// Operations that only add labels and annotations, as an apply configuration.

@@ -33,7 +33,10 @@ fn folders() -> Vec<PathBuf> {
 }
 
 /// Cases that are not compared, and why.
-const NOT_COMPARED: [&str; 2] = [
+const NOT_COMPARED: [&str; 4] = [
+    // No API server takes their objects: containers without names, a text where the schema has a map.
+    "u-08-add-anchors-in-elements-without-names",
+    "x-08-another-type-is-replaced",
     // Classic policies run before CEL policies, and the converted one is one of these.
     "cel/a-mutating-policy-beside-a-classic-one",
     // Server-side apply merges only one of several elements with the same key.

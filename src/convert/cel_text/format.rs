@@ -185,7 +185,8 @@ impl Writer {
                 self.operand(then, 1, indent + INDENT, 0);
                 self.line(indent);
                 self.out.push_str(": ");
-                self.write(otherwise, indent, after);
+                let is_chained = matches!(**otherwise, Cel::If { .. });
+                self.write(otherwise, if is_chained { indent } else { indent + INDENT }, after);
             }
             Cel::List(elements) => {
                 self.block("[", "]", elements, indent, |writer, element, indent, after| {

@@ -6,9 +6,11 @@
 
 mod elements;
 mod leaf;
+mod legacy;
 mod lists;
 mod values;
 
+pub(super) use legacy::with_texts;
 pub(super) use values::json;
 
 use crate::patch::{Schemas, split_anchor};
@@ -68,6 +70,8 @@ pub(super) struct Overlay<'o, 'a> {
     pub(super) used: Vec<String>,
     /// Whether the order of elements is preserved.
     pub(super) keeps_order: bool,
+    /// Whether it is one of before Kyverno 1.2.
+    pub(super) is_legacy: bool,
 }
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -101,6 +105,9 @@ impl<'a> Overlay<'_, 'a> {
 
     /// Translates a map of the overlay.
     pub(super) fn map(&self, node: &Value, place: &Place<'a>, at: &Pointer) -> Result<Fragment> {
+        if self.is_legacy && place.path.ty.is_list() {
+            return self.broadcast(node, place, at);
+        }
         if matches!(
             place.path.ty,
             super::ty::Ty::List(_) | super::ty::Ty::Text(_) | super::ty::Ty::Number | super::ty::Ty::Bool
@@ -127,6 +134,9 @@ impl<'a> Overlay<'_, 'a> {
                         "its key has a variable",
                         "write the key, or a precondition",
                     );
+                }
+                Some((name, true)) if self.is_legacy => {
+                    self.legacy_condition(name, value, place, &below, &mut fragment)?;
                 }
                 Some((name, true)) => self.condition(key, name, value, place, &below, &mut fragment)?,
                 Some((name, false)) => {
@@ -243,6 +253,9 @@ impl<'a> Overlay<'_, 'a> {
                 place.is_patched |= !is_granular;
                 self.map(value, &place, at)
             }
+            Value::Array(items) if self.is_legacy && place.path.ty.is_list() => {
+                self.legacy_list(items, place, at)
+            }
             Value::Array(items) => self.list(items, place, at),
             _ => self.scalar(value, place, at),
         }
@@ -254,7 +267,7 @@ impl<'a> Overlay<'_, 'a> {
         if missing.is_false() {
             return Ok(Fragment::default());
         }
-        let plain = without_add_anchors(value);
+        let plain = if self.is_legacy { legacy::content(value) } else { without_add_anchors(value) };
         let has_test = has_tests(&plain);
         if has_test {
             return self.refuse(
