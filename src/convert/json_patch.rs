@@ -148,6 +148,9 @@ impl<'a> Translation<'_, 'a> {
                 let value = self.value(item, pointer)?;
                 self.add(target, value)
             }
+            "replace" if path.ends_with('/') => {
+                self.refuse("the path of a `replace`", "it ends with an empty key", "correct it")
+            }
             "replace" if target.last == Last::End => {
                 self.refuse("the path of a `replace`", "`-` names no element", "correct it")
             }
@@ -253,9 +256,6 @@ impl<'a> Translation<'_, 'a> {
             return self.refuse(format!("the path `{path}`"), "it does not begin with `/`", "correct it");
         };
         let pieces: Vec<&str> = rest.split('/').collect();
-        if pieces.contains(&"") {
-            return self.refuse(format!("the path `{path}`"), "it has an empty key", "correct it");
-        }
         let count = pieces.len();
         let mut at = self.root.clone();
         let mut parent = at.clone();

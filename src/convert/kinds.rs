@@ -4,6 +4,7 @@ use crate::policy::KindSelector;
 use crate::resources::{KindScope, Resources};
 use crate::value::{GroupVersionKind, Text};
 
+use super::cel_text::{Cel, Operator};
 use super::problem::Problem;
 
 /// A kind that a rule is for.
@@ -21,10 +22,14 @@ impl Kind {
         &*self.kind.kind == "*"
     }
 
+    /// Empty for the objects themselves.
+    fn subresource(&self) -> &str {
+        self.resource.split_once('/').map_or("", |(_, subresource)| subresource)
+    }
+
     /// Whether the objects of requests are of the kind: those of some subresources are of another one, such as `Scale`.
     pub(super) fn is_of_its_kind(&self) -> bool {
-        let subresource = self.resource.split_once('/').map(|(_, subresource)| subresource);
-        subresource.is_none_or(|name| matches!(name, "status" | "ephemeralcontainers" | "resize"))
+        matches!(self.subresource(), "" | "status" | "ephemeralcontainers" | "resize")
     }
 }
 
@@ -95,4 +100,54 @@ pub(super) fn kinds(selector: &str, resources: &Resources) -> Result<Vec<Kind>, 
         "its group and version are not known, and a CEL policy must name them",
         "write it as `group/version/Kind`, or give its definition with `--crds`",
     )
+}
+
+/// What tells kinds apart from others of the same name, in other groups, versions or subresources; `None` if tests on the
+/// request cannot.
+pub(super) fn apart(kinds: &[Kind], others: &[&Kind]) -> Option<Vec<Cel>> {
+    let same_name = |kind: &Kind| {
+        let kind = kind.clone();
+        others.iter().filter(move |other| other.kind.kind == kind.kind.kind && !kinds.contains(other))
+    };
+    let others: Vec<&&Kind> = kinds.iter().flat_map(same_name).collect();
+    if others.is_empty() {
+        return Some(Vec::new());
+    }
+    let request = || Cel::atom("request");
+    let of_kind = |field: &str| request().member("kind").member(field);
+    type Part = fn(&Kind) -> &str;
+    let parts: [(Part, Cel); 3] = [
+        (|kind| &kind.kind.group, of_kind("group")),
+        (|kind| &kind.kind.version, of_kind("version")),
+        (Kind::subresource, request().maybe("subResource").or_value(Cel::text(""))),
+    ];
+    let mut tests = Vec::new();
+    let mut left = others;
+    for (part, cel) in parts {
+        let mut own: Vec<&str> = Vec::new();
+        for kind in kinds {
+            if !own.contains(&part(kind)) {
+                own.push(part(kind));
+            }
+        }
+        let differs = left.iter().any(|other| !own.contains(&part(other)));
+        if !differs {
+            continue;
+        }
+        if own
+            .iter()
+            .chain(&left.iter().map(|other| part(other)).collect::<Vec<_>>())
+            .any(|text| text.contains('*'))
+        {
+            return None;
+        }
+        left.retain(|other| own.contains(&part(other)));
+        tests.push(match own.as_slice() {
+            [one] => cel.equals(Cel::text(*one)),
+            several => {
+                cel.compare(Operator::In, Cel::List(several.iter().map(|one| Cel::text(*one)).collect()))
+            }
+        });
+    }
+    left.is_empty().then_some(tests)
 }

@@ -191,13 +191,17 @@ fn refuse_mixed(converted: &mut Vec<Converted>, outcomes: &mut [RuleConversion],
                 .filter(move |(other, rule)| *other != index && rule.targets.is_none())
                 .map(|(_, rule)| rule)
         };
-        let is_mixed = rule.selection.kinds.iter().any(|kind| {
-            others().flat_map(|other| &other.selection.kinds).any(|other| {
-                let is_one = other.kind.kind == kind.kind.kind && other != kind;
-                is_one && !rule.selection.kinds.contains(other)
-            })
-        });
-        if is_mixed {
+        let all: Vec<&kinds::Kind> = others().flat_map(|other| &other.selection.kinds).collect();
+        let is_configured = rule.stages.iter().any(stages::Stage::is_apply);
+        if is_configured
+            && all.iter().any(|kind| !kind.is_of_its_kind() || options.kinds.of(&kind.kind).is_none())
+        {
+            refused.push((
+                rule.pointer.clone(),
+                "other rules of the policy are for kinds whose schema is not known, and no apply configuration can be for them",
+            ));
+        }
+        if kinds::apart(&rule.selection.kinds, &all).is_none() {
             refused.push((
                 rule.pointer.clone(),
                 "other rules of the policy are for the same kind in another version or subresource",
@@ -303,10 +307,10 @@ fn refused_policy(document: &Value, policy: &ClassicPolicy) -> Option<Refusal> {
     let conditions = Pointer::ROOT.key("spec").key("webhookConfiguration").key("matchConditions");
     let has_conditions =
         document.pointed(&conditions).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-    has_conditions.then(|| {
+    (has_conditions && policy.meta.namespace.is_some()).then(|| {
         let problem = problem::Problem::new(
-            "`matchConditions` of the webhook",
-            "they are conditions of the request, not of the object as earlier policies left it",
+            "`matchConditions` of the webhook of a policy of a namespace",
+            "the API server evaluates them for objects of all namespaces, and their errors count there",
             "copy them to `matchConditions` of the new policy by hand",
         );
         problem.at(&conditions)

@@ -139,6 +139,10 @@ impl Builder<'_> {
         let is_for_all = all.into_iter().all(|kind| rule.selection.kinds.contains(kind));
         if !is_any && !is_for_all {
             tests.push(kind_is(&names), false, &at);
+            let others: Vec<_> = self.rules.iter().flat_map(|other| &other.selection.kinds).collect();
+            for test in super::kinds::apart(&rule.selection.kinds, &others).unwrap_or_default() {
+                tests.push(test, false, &at);
+            }
         }
         if let Some(operations) = &rule.tests.operations
             && self.rules.iter().any(|other| other.tests.operations != rule.tests.operations)
@@ -258,8 +262,19 @@ impl Builder<'_> {
         let named = |name: &str, cel: &Cel| {
             object(vec![("name", Value::from(name)), ("expression", expression(cel))])
         };
-        if !conditions.is_empty() {
-            let list = conditions.iter().map(|(name, cel)| named(name, cel)).collect();
+        // The conditions of the webhook are those of the new policy. They are evaluated first, and their errors count.
+        let copied = self.document.path(&["spec", "webhookConfiguration", "matchConditions"]);
+        let copied = copied.and_then(Value::as_array).unwrap_or_default();
+        if conditions.is_empty() && !copied.is_empty() {
+            spec.push(("matchConditions", Value::array(copied.to_vec())));
+        } else if !conditions.is_empty() {
+            let list = match of_webhook(copied) {
+                None => conditions.iter().map(|(name, cel)| named(name, cel)).collect(),
+                Some(first) => {
+                    let rest = Cel::all(conditions.iter().map(|(_, cel)| cel.clone()).collect());
+                    vec![named("webhook-and-rules", &Cel::if_else(first, rest, Cel::bool(false)))]
+                }
+            };
             spec.push(("matchConditions", Value::array(list)));
         }
         if let Some(targets) = targets {
@@ -431,6 +446,13 @@ impl Builder<'_> {
         let rules = self.document.path(&["spec", "rules"]).cloned().unwrap_or_default().to_json();
         format!("{kind}/{name}@{}", short_hash(&rules))
     }
+}
+
+/// Conditions of a webhook as one expression.
+fn of_webhook(conditions: &[Value]) -> Option<Cel> {
+    let texts = conditions.iter().filter_map(|condition| condition.get("expression").and_then(Value::as_str));
+    let parts: Vec<Cel> = texts.map(|text| Cel::atom(format!("({})", text.trim()))).collect();
+    (!parts.is_empty()).then(|| Cel::all(parts))
 }
 
 /// Gives the variables of a later rule a template of their own: that of an earlier rule is of the object before.

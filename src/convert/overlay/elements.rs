@@ -108,7 +108,8 @@ impl<'a> Overlay<'_, 'a> {
         if !parts.is_empty() {
             fragment.apply = Some(Cel::joined(Operator::Plus, parts));
         }
-        if !names.is_empty() && self.keeps_order {
+        // Lists with several keys keep their order.
+        if !names.is_empty() && self.keeps_order && keys.len() == 1 {
             let reorder = reordered(place, &variable, keys, &names);
             super::merge_stages(&mut fragment.after, vec![vec![reorder]]);
         }

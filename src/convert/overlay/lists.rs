@@ -7,6 +7,7 @@ use crate::convert::ty::Merging;
 use crate::convert::val::literal;
 use crate::value::{Pointer, Value};
 
+use super::directives::DIRECTIVE;
 use super::elements::{Element, missing_key};
 use super::{Fragment, Overlay, Result, has_anchors, is_dynamic};
 
@@ -17,13 +18,8 @@ impl<'a> Overlay<'_, 'a> {
         if matches!(place.path.ty, crate::convert::ty::Ty::Map(_) | crate::convert::ty::Ty::Object(_)) {
             return self.refuse(at, "a list", "the kind has a map there", "correct the overlay");
         }
-        if items.iter().any(|item| item.get("$patch").is_some()) {
-            return self.refuse(
-                at,
-                "the directive `$patch`",
-                "directives have no counterpart in apply configurations",
-                "write a JSON patch",
-            );
+        if items.iter().any(|item| item.get(DIRECTIVE).is_some()) {
+            return self.directed_list(items, place, at);
         }
         let Some(strategy) = list_strategy(self.kinds, self.schemas, &place.steps) else {
             return self.refuse(
@@ -170,7 +166,7 @@ impl<'a> Overlay<'_, 'a> {
     fn check_ports(&self, plain: &[Element<'_>], keys: &[String], at: &Pointer) -> Result<()> {
         let [_, second] = keys else { return Ok(()) };
         for element in plain {
-            if second == "protocol" || element.value.get(second).is_none() {
+            if element.value.get(second).is_none() {
                 return self.refuse(
                     at,
                     format!("an element of a list that merges by `{second}`, too"),

@@ -4,6 +4,7 @@
 //! in a configuration. Classic patches move the elements that they name to the front of their list: steps before and
 //! after do the same.
 
+mod directives;
 mod elements;
 mod leaf;
 mod legacy;
@@ -114,6 +115,9 @@ impl<'a> Overlay<'_, 'a> {
         ) {
             return self.refuse(at, "a map", "the kind has no map there", "correct the overlay");
         }
+        if let Some(directive) = node.get(directives::DIRECTIVE) {
+            return self.directed_map(directive, node, place, at);
+        }
         let mut fragment = Fragment::default();
         let mut fields: Vec<Entry<String>> = Vec::new();
         let mut entries: Vec<Entry<Cel>> = Vec::new();
@@ -190,7 +194,6 @@ impl<'a> Overlay<'_, 'a> {
         if key.starts_with("$setElementOrder")
             || key.starts_with("$retainKeys")
             || key.starts_with("$deleteFrom")
-            || key == "$patch"
         {
             return self.refuse(
                 at,

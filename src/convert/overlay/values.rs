@@ -62,13 +62,7 @@ impl<'a> Overlay<'_, 'a> {
 
     /// A scalar as the kind has it: labels and annotations are texts.
     fn typed(&self, value: &Value, place: &Place<'a>) -> Value {
-        let mut steps = place.steps.iter().rev();
-        let _ = steps.next();
-        let parent = (steps.next().cloned().flatten(), steps.next().cloned().flatten());
-        let is_text_map = matches!(
-            (parent.0.as_deref(), parent.1.as_deref()),
-            (Some("labels" | "annotations"), Some("metadata"))
-        );
+        let is_text_map = is_text_map(place);
         match value {
             Value::Bool(flag) if is_text_map => Value::from(flag.to_string()),
             Value::Number(number) if is_text_map => Value::from(number.to_string()),
@@ -82,6 +76,14 @@ impl<'a> Overlay<'_, 'a> {
         let text = value.as_str().unwrap_or_default();
         let scope = self.scope.with("@", Val::path(place.path.clone()));
         let value = Mixed::of(text, &scope).and_then(Mixed::value).map_err(problem)?;
+        // Labels and annotations are texts.
+        let value = match value.ty {
+            Ty::Number | Ty::Bool if is_text_map(place) && value.present().is_none() => {
+                let text = crate::convert::expression::as_text(&value).map_err(problem)?;
+                Val::failing(text, Ty::WORD, value.fails())
+            }
+            _ => value,
+        };
         match (&place.path.ty, &value.ty) {
             (_, Ty::Null) => return self.scalar(&Value::Null, place, at),
             (Ty::Text(_), Ty::Number | Ty::Bool | Ty::List(_) | Ty::Map(_) | Ty::Object(_)) => {
@@ -198,6 +200,12 @@ impl<'a> Overlay<'_, 'a> {
     pub(super) fn json(&self, value: &Value, place: &Place<'a>, at: &Pointer) -> Result<Cel> {
         json(value, self.scope, Some(place), at)
     }
+}
+
+/// Whether a place is a label or an annotation.
+fn is_text_map(place: &Place<'_>) -> bool {
+    let names: Vec<Option<&str>> = place.steps.iter().rev().skip(1).take(2).map(Option::as_deref).collect();
+    matches!(names.as_slice(), [Some("labels" | "annotations"), Some("metadata")])
 }
 
 /// Whether a value is, in one of its forms, what the object has at a place.
