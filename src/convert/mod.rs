@@ -16,6 +16,7 @@ mod expression;
 mod json_patch;
 mod kinds;
 mod loops;
+mod one;
 mod overlay;
 mod patch_text;
 mod patches;
@@ -24,6 +25,7 @@ mod place;
 mod policy;
 mod problem;
 mod projection;
+mod roles;
 mod rule;
 mod selection;
 mod stages;
@@ -107,7 +109,10 @@ pub fn convert(document: &Value, policy: &ClassicPolicy, head: &[String], option
     let mutates = |rule: &&(usize, &Value)| rule.1.get("mutate").is_some_and(|mutate| !mutate.is_null());
     let rules: Vec<(usize, &Value)> = rules.iter().enumerate().collect();
     let rules: Vec<&(usize, &Value)> = rules.iter().filter(mutates).collect();
-    let mut taken: Vec<String> = vec![path::TEMPLATE.to_owned(), path::AT.to_owned()];
+    let mut taken: Vec<String> =
+        [path::TEMPLATE, path::AT, roles::ROLES, roles::CLUSTER_ROLES, roles::BINDINGS]
+            .map(str::to_owned)
+            .to_vec();
     let mut converted: Vec<Converted> = Vec::new();
     let mut outcomes: Vec<RuleConversion> = Vec::new();
     for (index, rule) in &rules {
@@ -146,6 +151,7 @@ pub fn convert(document: &Value, policy: &ClassicPolicy, head: &[String], option
         };
         outcomes.push(RuleConversion { name, at: pointer, outcome });
     }
+    refuse_unknown_changes(policy, &mut converted, &mut outcomes);
     refuse_mixed(&mut converted, &mut outcomes, options);
     refuse_shared_targets(&rules, &mut converted, &mut outcomes);
     refuse_dependents(policy, &mut converted, &mut outcomes);
@@ -178,6 +184,32 @@ fn documents(
         documents.push(output.text(head));
     }
     documents
+}
+
+/// With `applyRules: One` each rule must tell whether it would change the object.
+fn refuse_unknown_changes(
+    policy: &ClassicPolicy,
+    converted: &mut Vec<Converted>,
+    outcomes: &mut [RuleConversion],
+) {
+    if !policy.applies_one() || policy.rules.len() < 2 {
+        return;
+    }
+    let is_known = |rule: &Converted| rule.targets.is_none() && one::changes(&rule.stages).is_some();
+    if outcomes.len() == converted.len() && converted.iter().all(is_known) {
+        return;
+    }
+    for rule in converted.drain(..) {
+        let problem = problem::Problem::new(
+            "`applyRules: One`",
+            "whether one of the rules changes something is known only after its mutation, and CEL policies run all of them",
+            "write conditions that exclude each other, and leave `applyRules` out",
+        );
+        let at = Pointer::ROOT.key("spec").key("applyRules");
+        if let Some(outcome) = outcomes.iter_mut().find(|outcome| outcome.at == rule.pointer) {
+            outcome.outcome = Outcome::Refused(Box::new(problem.at(&at)));
+        }
+    }
 }
 
 /// Rules whose objects a test of the kind alone would not keep apart, and rules before which autogen's come.
@@ -296,14 +328,6 @@ fn generated(policy: &ClassicPolicy, pointer: &Pointer) -> Generated {
 
 /// Why no rule of a policy can be converted.
 fn refused_policy(document: &Value, policy: &ClassicPolicy) -> Option<Refusal> {
-    if policy.applies_one() && policy.rules.len() > 1 {
-        let problem = problem::Problem::new(
-            "`applyRules: One`",
-            "whether a rule changes something is known only after its mutation, and CEL policies run all of them",
-            "write conditions that exclude each other, and leave `applyRules` out",
-        );
-        return Some(problem.at(&Pointer::ROOT.key("spec").key("applyRules")));
-    }
     let conditions = Pointer::ROOT.key("spec").key("webhookConfiguration").key("matchConditions");
     let has_conditions =
         document.pointed(&conditions).and_then(Value::as_array).is_some_and(|list| !list.is_empty());

@@ -90,10 +90,13 @@ impl Builder<'_> {
     fn build(&self, taken: &mut Vec<String>) -> Output {
         let shared =
             self.rules.first().filter(|first| self.rules.iter().all(|rule| is_same_match(first, rule)));
+        let applies_one = self.rules.len() > 1
+            && self.document.path(&["spec", "applyRules"]).and_then(Value::as_str) == Some("One");
         let namespaces = self.rules.first().and_then(|rule| rule.selection.namespace_selector.clone());
         let shares_namespaces = self.rules.iter().all(|rule| rule.selection.namespace_selector == namespaces);
         let mut variables: Vec<Variable> = Vec::new();
         let mut mutations: Vec<Mutation> = Vec::new();
+        let mut applied: Vec<Cel> = Vec::new();
         let mut conditions: Vec<(String, Cel)> = Vec::new();
         if let Some(first) = shared {
             conditions = match_conditions(&first.tests);
@@ -102,7 +105,19 @@ impl Builder<'_> {
             let own =
                 if shared.is_some() { Cel::bool(true) } else { self.own_condition(rule, shares_namespaces) };
             let start = variables.len();
-            variables.extend(rule.variables.iter().cloned());
+            let is_known = |variable: &Variable, known: &[Variable]| {
+                known.iter().any(|one| one.name == variable.name && one.cel == variable.cel)
+            };
+            for variable in &rule.variables {
+                if !is_known(variable, &variables) {
+                    variables.push(variable.clone());
+                }
+            }
+            let own = if applies_one {
+                one_of_several(rule, own, &mut applied, &mut variables, taken)
+            } else {
+                own
+            };
             self.add_rule(rule, own, &mut variables, &mut mutations, taken);
             if index > 0 {
                 renew_template(rule, start, &mut variables, taken);
@@ -446,6 +461,29 @@ impl Builder<'_> {
         let rules = self.document.path(&["spec", "rules"]).cloned().unwrap_or_default().to_json();
         format!("{kind}/{name}@{}", short_hash(&rules))
     }
+}
+
+/// Whether a rule is the first of several that changes the object, as a variable.
+fn one_of_several(
+    rule: &Converted,
+    own: Cel,
+    applied: &mut Vec<Cel>,
+    variables: &mut Vec<Variable>,
+    taken: &mut Vec<String>,
+) -> Cel {
+    let changes = super::one::changes(&rule.stages).unwrap_or_else(|| Cel::bool(true));
+    // The condition is first: where an earlier rule applied, the object is another one.
+    let rest = Cel::all(vec![own, changes]);
+    let cel = match Cel::any(applied.clone()) {
+        none if none.is_false() => rest,
+        some => Cel::if_else(some, Cel::bool(false), rest),
+    };
+    let name = variable_name(&rule.name, taken);
+    taken.push(name.clone());
+    variables.push(Variable { name: name.clone(), cel });
+    let applies = Cel::atom("variables").member(&name);
+    applied.push(applies.clone());
+    applies
 }
 
 /// Conditions of a webhook as one expression.

@@ -71,7 +71,8 @@ pub(super) fn convert(
     let RuleInput { rule, pointer, generated, .. } = *input;
     let is_native = options.target == Target::AdmissionPolicy;
     refuse_unsupported(rule, pointer)?;
-    let selection = selection(rule, pointer, resources(options), is_native, &generated.kinds)?;
+    let selection =
+        selection(rule, pointer, resources(options), (is_native, input.is_namespaced), &generated.kinds)?;
     let kinds: Vec<GroupVersionKind> = selection.kinds.iter().map(|kind| kind.kind.clone()).collect();
     let is_templated = !generated.kinds.is_empty();
     let schemas = schemas_of(&selection.kinds, options);
@@ -81,7 +82,9 @@ pub(super) fn convert(
         plain(&selection.kinds, schemas, options, is_native)
     };
     scope.is_namespaced = input.is_namespaced;
-    let (scope, variables) = context::variables(rule.get("context"), &scope, &pointer.key("context"), taken)?;
+    let (scope, further) = context::variables(rule.get("context"), &scope, &pointer.key("context"), taken)?;
+    let mut variables = super::roles::variables(&selection.tests);
+    variables.extend(further);
     let mut tests = selection.tests.clone();
     if let Some(block) = rule.get("preconditions").filter(|block| !block.is_null()) {
         conditions::preconditions(block, &pointer.key("preconditions"), &scope, &mut tests)?;

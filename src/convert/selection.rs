@@ -54,6 +54,7 @@ struct Reader<'r> {
     /// The rule.
     at: &'r Pointer,
     is_native: bool,
+    is_namespaced: bool,
     /// The kind selectors that stand for `Pod`, beside it.
     generated: &'r [String],
 }
@@ -63,10 +64,10 @@ pub(super) fn selection(
     rule: &Value,
     at: &Pointer,
     resources: &Resources,
-    is_native: bool,
+    (is_native, is_namespaced): (bool, bool),
     generated: &[String],
 ) -> Result<Selection, Refusal> {
-    let reader = Reader { resources, at, is_native, generated };
+    let reader = Reader { resources, at, is_native, is_namespaced, generated };
     let (filters, is_any) = reader.filters(rule, "match")?;
     let mut selection = if is_any { one_of(filters, at) } else { all_of(filters, at) }?;
     if rule.get("exclude").is_some_and(|exclude| !exclude.is_null()) {
@@ -317,19 +318,24 @@ impl Reader<'_> {
                 }
             }
         }
+        let mut tests = Vec::new();
         for field in ["roles", "clusterRoles"] {
-            if !texts(block, field).is_empty() {
+            let named = texts(block, field);
+            if named.is_empty() {
+                continue;
+            }
+            if self.is_native || self.is_namespaced {
                 let reason = if self.is_native {
                     "the API server does not know them in policies"
                 } else {
-                    "CEL policies do not get the roles of a user, and a look-up of all bindings needs rights of its own"
+                    "a policy of a namespace looks up only the bindings there"
                 };
                 let problem =
                     Problem::new(format!("`{field}`"), reason, "name the users or groups in `subjects`");
                 return Err(problem.at(&at.key(field)));
             }
+            tests.push(super::roles::has_one(field, &named));
         }
-        let mut tests = Vec::new();
         let mut names = texts(resources, "names");
         let mut name_tests = |patterns: &[String]| {
             if !patterns.is_empty() {

@@ -47,7 +47,7 @@ pub(super) fn convert(
         return Err(problem.at(&at));
     }
     refuse_other_operations(rule, pointer)?;
-    let selection = selection(rule, pointer, resources(options), false, &[])?;
+    let selection = selection(rule, pointer, resources(options), (false, input.is_namespaced), &[])?;
     let on_policy_update = [
         rule.path(&["mutate", "mutateExistingOnPolicyUpdate"]),
         document.path(&["spec", "mutateExistingOnPolicyUpdate"]),
@@ -136,8 +136,9 @@ impl<'a> Reader<'_, 'a> {
             false,
         );
         // The context of the rule is that of the trigger; that of the target sees both.
-        let (scope, mut variables) =
-            context::variables(rule.get("context"), &scope, &pointer.key("context"), taken)?;
+        let mut variables = super::roles::variables(&self.selection.tests);
+        let (scope, own) = context::variables(rule.get("context"), &scope, &pointer.key("context"), taken)?;
+        variables.extend(own);
         let mut tests = self.selection.tests.clone();
         let mut of_trigger = scope.clone();
         of_trigger.object = trigger;
