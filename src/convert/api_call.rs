@@ -55,7 +55,8 @@ pub(super) fn value<'a>(call: &Value, scope: &Scope<'a>, at: &Pointer) -> Result
         _ => return refuse("a subresource in `urlPath`", "`resource` looks up objects only"),
     };
     let cel = Cel::atom("resource").call(method, arguments);
-    let whole = Val { ty: Ty::Any, form: Form::Path(Path::new(cel, Ty::Any, Base::Other)) };
+    let base = if method == "List" { Base::Objects } else { Base::Other };
+    let whole = Val { ty: Ty::Any, form: Form::Path(Path::new(cel, Ty::Any, base)) };
     projected(call.get("jmesPath"), whole, scope, at)
 }
 

@@ -59,9 +59,15 @@ pub(super) fn variables<'a>(
         variables.push(Variable { name: name.clone(), cel: value.value() });
         let cel = Cel::atom("variables").member(&name);
         let fails = value.fails() || value.present().is_some();
+        let base = match &value.form {
+            Form::Path(path) => path.root_base(),
+            _ => Base::Other,
+        };
+        // The names of a plain object are those of the object that is changed.
+        let base = if base == Base::Objects { base } else { Base::Other };
         let bound = match value.ty {
             ty @ (Ty::Any | Ty::Map(_) | Ty::Object(_)) => {
-                Val { ty: ty.clone(), form: Form::Path(Path::new(cel, ty, Base::Other)) }
+                Val { ty: ty.clone(), form: Form::Path(Path::new(cel, ty, base)) }
             }
             ty => Val::failing(cel, ty, fails),
         };
@@ -105,11 +111,17 @@ fn value<'a>(entry: &Value, scope: &Scope<'a>, at: &Pointer) -> Result<Val<'a>, 
     if let Some(variable) = entry.get("variable") {
         return of_variable(variable, scope, &at.key("variable"));
     }
+    let refuse_look_up = |reason: &str| {
+        let advice = "keep the rule in the classic policy";
+        Err(Problem::new("a context entry that looks something up", reason, advice).at(at))
+    };
     if scope.is_native {
-        return refuse("look-up", "the API server looks nothing up for policies");
+        return refuse_look_up("the API server looks nothing up for policies");
     }
     if scope.is_namespaced {
-        return refuse("look-up", "policies of a namespace look up only there, and otherwise");
+        return refuse_look_up(
+            "a policy of a namespace looks up only objects of its namespace, and calls no services",
+        );
     }
     if let Some(config_map) = entry.get("configMap") {
         let at = at.key("configMap");

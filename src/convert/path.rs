@@ -29,6 +29,8 @@ pub(super) enum Base {
     Object(Workload),
     /// A Pod or the template of Pods.
     Template,
+    /// A list of stored objects.
+    Objects,
     /// Anything else.
     Other,
 }
@@ -89,6 +91,13 @@ impl<'a> Path<'a> {
         if matches!(member.ty, Ty::Any) && matches!(self.base, Base::Object(_)) {
             member.ty = metadata_type(&member.names);
         }
+        if matches!(member.ty, Ty::Any) && self.base == Base::Objects {
+            member.ty = match member.names.split_first() {
+                Some((items, [])) if items == "items" => Ty::List(Box::new(Ty::Any)),
+                Some((items, below)) if items == "items" => metadata_type(below),
+                _ => Ty::Any,
+            };
+        }
         let sure = is_required(self.base, &member.names);
         member.steps.push(Step { key: Cel::text(name), name: Some(name.to_owned()), sure });
         member
@@ -112,6 +121,11 @@ impl<'a> Path<'a> {
             names: self.names.clone(),
             base: self.base,
         }
+    }
+
+    /// What it is, if it is a root.
+    pub(super) fn root_base(&self) -> Base {
+        if self.names.is_empty() { self.base } else { Base::Other }
     }
 
     /// The names of the steps from the root of the object; elements of lists have no name.
@@ -236,6 +250,12 @@ fn is_required(base: Base, names: &[String]) -> bool {
                 Some(below) => below,
                 None => return false,
             }
+        }
+        Base::Objects => {
+            return matches!(
+                names.as_slice(),
+                ["items"] | ["items", "metadata"] | ["items", "metadata", "name"]
+            );
         }
         Base::Other => return false,
     };

@@ -6,7 +6,7 @@ mod scope;
 mod texts;
 
 use crate::jmespath::{Expression, Syntax, Visits};
-use crate::value::{Text, Value};
+use crate::value::{Quantity, Text, Value};
 
 use super::cel_text::{Cel, Operator};
 use super::problem::Problem;
@@ -280,6 +280,12 @@ impl<'a> Translator<'_, 'a> {
             matches!(&left.form, Form::Sure { cel, .. } if cel.to_string() == "request.operation");
         if is_operation {
             return left.clone();
+        }
+        // A quantity is never empty, and the default is one, too.
+        if let (Ty::Quantity, Some(Value::String(text))) = (&left.ty, default)
+            && Quantity::parse(text).is_ok()
+        {
+            return Val::sure(left.or(right.strict()), Ty::Quantity);
         }
         if is_empty_default {
             return Val::sure(left.or(right.strict()), left.ty.clone());
