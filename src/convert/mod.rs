@@ -7,6 +7,7 @@
 
 mod api_call;
 mod cel_text;
+mod comments;
 mod conditions;
 mod constraints;
 mod context;
@@ -41,6 +42,7 @@ use crate::policy::ClassicPolicy;
 use crate::resources::Resources;
 use crate::value::{Pointer, Value};
 
+pub use comments::Comments;
 pub use problem::{Difference, Refusal};
 
 use rule::{Converted, Generated, RuleInput};
@@ -103,8 +105,13 @@ pub enum Outcome {
     Refused(Box<Refusal>),
 }
 
-/// Converts the mutate rules of a policy. `document` is what `policy` was read from, and `head` the comments above it.
-pub fn convert(document: &Value, policy: &ClassicPolicy, head: &[String], options: &Options) -> Conversion {
+/// Converts the mutate rules of a policy. `document` is what `policy` was read from, and `comments` are those of its text.
+pub fn convert(
+    document: &Value,
+    policy: &ClassicPolicy,
+    comments: &Comments,
+    options: &Options,
+) -> Conversion {
     let rules = document.path(&["spec", "rules"]).and_then(Value::as_array).unwrap_or_default();
     let mutates = |rule: &&(usize, &Value)| rule.1.get("mutate").is_some_and(|mutate| !mutate.is_null());
     let rules: Vec<(usize, &Value)> = rules.iter().enumerate().collect();
@@ -142,7 +149,10 @@ pub fn convert(document: &Value, policy: &ClassicPolicy, head: &[String], option
             },
             Err,
         ) {
-            Ok(own) => {
+            Ok(mut own) => {
+                if let Some(first) = own.first_mut() {
+                    first.comments = comments.of_rule(&pointer);
+                }
                 let accepted = own.first().map(|rule| rule.accepted.clone()).unwrap_or_default();
                 converted.extend(own);
                 Outcome::Converted(accepted)
@@ -155,7 +165,7 @@ pub fn convert(document: &Value, policy: &ClassicPolicy, head: &[String], option
     refuse_mixed(&mut converted, &mut outcomes, options);
     refuse_shared_targets(&rules, &mut converted, &mut outcomes);
     refuse_dependents(policy, &mut converted, &mut outcomes);
-    let documents = documents(document, &converted, head, options, (rules.len() == 1, &mut taken));
+    let documents = documents(document, &converted, &comments.head, options, (rules.len() == 1, &mut taken));
     Conversion { documents, rules: outcomes }
 }
 

@@ -197,6 +197,7 @@ impl Builder<'_> {
             let mut comments = Vec::new();
             if index == 0 {
                 comments.push(format!("rule {}", rule.name));
+                comments.extend(rule.comments.iter().cloned());
                 comments.extend(
                     rule.accepted
                         .iter()

@@ -38,6 +38,8 @@ pub(super) struct Converted {
     pub(super) autogen: Option<Vec<String>>,
     /// The stored objects that it changes, if it has targets.
     pub(super) targets: Option<Targets>,
+    /// The comments of its text.
+    pub(super) comments: Vec<String>,
     /// Whether it leaves out requests of Kyverno's own background controller.
     pub(super) skips_background: bool,
     pub(super) accepted: Vec<Difference>,
@@ -131,6 +133,7 @@ pub(super) fn convert(
         autogen,
         skips_background: rule.get("skipBackgroundRequests").and_then(Value::as_bool) != Some(false),
         targets: None,
+        comments: Vec::new(),
         accepted,
     })
 }

@@ -175,6 +175,7 @@ impl<'a> Reader<'_, 'a> {
             autogen: None,
             skips_background: rule.get("skipBackgroundRequests").and_then(Value::as_bool) != Some(false),
             targets: Some(Targets { kind, lookup, tests: own, number: 0, on_policy_update: false }),
+            comments: Vec::new(),
             accepted,
         })
     }

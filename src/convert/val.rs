@@ -238,6 +238,7 @@ fn static_type(cel: &Cel) -> String {
         Cel::Call {
             name: "string" | "join" | "replace" | "substring" | "lowerAscii" | "upperAscii", ..
         } => "string",
+        Cel::Call { name: "regex.replace" | "base64.encode" | "sha256", .. } => "string",
         Cel::Call { name: "int" | "size", .. } => "int",
         Cel::Call { name: "orValue" | "dyn", .. } => "dyn",
         Cel::Chain { operator: Operator::Plus, operands } => {
@@ -264,6 +265,48 @@ fn is_of_object(cel: &Cel) -> bool {
         Cel::Member { of, .. } | Cel::Index { of, .. } => is_of_object(of),
         Cel::Atom(name) => name != "request" && name != "variables" && name != "namespaceObject",
         _ => false,
+    }
+}
+
+/// Members of one map, of which some may be missing: mixed types are wrapped.
+pub(super) fn homogeneous_members(entries: Vec<Entry<Cel>>) -> Vec<Entry<Cel>> {
+    let present =
+        |entry: &Entry<Cel>| if entry.optional { present(&entry.value) } else { Some(entry.value.clone()) };
+    let types: Vec<Option<String>> =
+        entries.iter().map(|entry| present(entry).map(|cel| static_type(&cel))).collect();
+    if types.iter().all(|one| types.first() == Some(one)) {
+        return entries;
+    }
+    let wrap = |(entry, one): (Entry<Cel>, Option<String>)| match (one, entry.optional) {
+        (Some(one), _) if one == "dyn" => entry,
+        (Some(_), true) => Entry { value: wrapped(&entry.value), ..entry },
+        _ => Entry { value: Cel::function("dyn", [entry.value]), ..entry },
+    };
+    entries.into_iter().zip(types).map(wrap).collect()
+}
+
+/// The value in an optional one that may be missing.
+fn present(cel: &Cel) -> Option<Cel> {
+    match cel {
+        Cel::Call { of: None, name: "optional.of", arguments } => arguments.first().cloned(),
+        Cel::If { then, otherwise, .. } => present(then).or_else(|| present(otherwise)),
+        _ => None,
+    }
+}
+
+/// An optional value whose own is wrapped.
+fn wrapped(cel: &Cel) -> Cel {
+    match cel {
+        Cel::Call { of: None, name: name @ "optional.of", arguments } => {
+            let wrap = |argument: &Cel| Cel::function("dyn", [argument.clone()]);
+            Cel::Call { of: None, name, arguments: arguments.iter().map(wrap).collect() }
+        }
+        Cel::If { condition, then, otherwise } => Cel::If {
+            condition: condition.clone(),
+            then: Box::new(wrapped(then)),
+            otherwise: Box::new(wrapped(otherwise)),
+        },
+        other => other.clone(),
     }
 }
 

@@ -97,6 +97,27 @@ fn each_case_says_what_becomes_of_its_policy() {
     assert!(silent.is_empty(), "{silent:?}");
 }
 
+/// A new policy that is read and printed again is the same text, but for its comments.
+#[test]
+fn new_policies_are_written_as_yaml_is_printed() {
+    for folder in folders() {
+        let Ok(text) = fs::read_to_string(folder.join("expected.yaml")) else { continue };
+        let plain: String =
+            text.split_inclusive('\n').filter(|line| !line.trim_start().starts_with("# ")).collect();
+        let print = |document: &kyv::value::Value| {
+            let mut printed = String::new();
+            kyv::yaml::print(document, &mut printed);
+            printed
+        };
+        let printed: Vec<String> = documents(&text).iter().map(print).collect();
+        assert_eq!(printed.join("---\n"), plain, "{}", folder.display());
+        // No line ends with a blank.
+        for line in plain.lines() {
+            assert_eq!(line, line.trim_end(), "{}", folder.display());
+        }
+    }
+}
+
 #[test]
 fn both_generations_of_a_case_do_the_same() {
     let mut different = Vec::new();

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use kyv::convert::{Conversion, Difference, Options, Outcome, convert};
+use kyv::convert::{Comments, Conversion, Difference, Options, Outcome, convert};
 use kyv::policy::{DocumentKind, Policy, kind_of, parse};
-use kyv::value::{Map, Value};
+use kyv::value::{Map, Pointer, Value};
 use kyv::yaml::{Limits, Source, read};
 use kyv::{Input, Mutator, Semantics};
 
@@ -19,14 +19,19 @@ pub(crate) fn documents(text: &str) -> Vec<Value> {
 /// The classic policies of a text that load, with what they become.
 pub(crate) fn conversions(text: &str, options: &Options) -> Vec<(Value, Conversion)> {
     let mut converted = Vec::new();
-    for document in documents(text) {
+    let source = Arc::new(Source::new("text", text));
+    for read in read(&source, &Limits::default()).unwrap_or_default() {
+        let mut comments = Comments::of(&read, &Pointer::ROOT);
+        // The first line of a case says what it shows.
+        comments.head.clear();
+        let Some(document) = read.into_value() else { continue };
         if kind_of(&document) != DocumentKind::Policy {
             continue;
         }
         let Ok(Policy::Classic(policy)) = parse(&document, Semantics::default()) else {
             continue;
         };
-        let conversion = convert(&document, &policy, &[], options);
+        let conversion = convert(&document, &policy, &comments, options);
         converted.push((document, conversion));
     }
     converted

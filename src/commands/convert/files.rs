@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::commands::exit::Exit;
 use crate::commands::options::RunOptions;
 use crate::commands::reporter::Reporter;
+use crate::convert::Comments;
 use crate::diagnostics::Code;
 use crate::policy::{ClassicPolicy, DocumentKind, Policy, kind_of, parse};
 use crate::source::{Location, PolicyLoader, SourceError, Walk, expand, helm_marker, items_of, read_text};
@@ -28,8 +29,8 @@ pub(super) struct PolicyFile {
 pub(super) struct ReadPolicy {
     pub(super) value: Value,
     pub(super) policy: ClassicPolicy,
-    /// The comments above it.
-    pub(super) comments: Vec<String>,
+    /// The comments above it, and those of its rules.
+    pub(super) comments: Comments,
     pub(super) document: Arc<Document>,
     /// Its place in the document.
     pub(super) at: Pointer,
@@ -112,7 +113,7 @@ fn read_file(
             }
             match parse(&value, options.dialect) {
                 Ok(Policy::Classic(policy)) => {
-                    let comments = if at.is_root() { comments_above(&document) } else { Vec::new() };
+                    let comments = Comments::of(&document, &at);
                     let document = Arc::clone(&document);
                     file.policies.push(ReadPolicy { value, policy, comments, document, at });
                 }
@@ -134,11 +135,4 @@ fn report_refused(source: &Arc<Source>, options: &RunOptions, reporter: &mut Rep
     let (_, refused) = loader.finish_in_part(source.name());
     reporter.source_errors(&refused.errors);
     reporter.refused(refused.policies, refused.files);
-}
-
-/// The comments above a document.
-fn comments_above(document: &Document) -> Vec<String> {
-    let lines = document.text().lines().filter(|line| line.trim() != "---");
-    let lines = lines.skip_while(|line| line.trim().is_empty());
-    lines.take_while(|line| line.starts_with('#')).map(str::to_owned).collect()
 }

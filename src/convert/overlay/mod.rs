@@ -165,10 +165,7 @@ impl<'a> Overlay<'_, 'a> {
             fragment.apply = Some(if is_struct {
                 Cel::message(place.constructor.clone(), fields)
             } else {
-                let values =
-                    super::val::homogeneous(entries.iter().map(|entry| entry.value.clone()).collect());
-                let entries = entries.into_iter().zip(values);
-                Cel::Map(entries.map(|(entry, value)| Entry { value, ..entry }).collect())
+                Cel::Map(super::val::homogeneous_members(entries))
             });
         }
         if fragment.is_solid {

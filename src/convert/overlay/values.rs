@@ -6,7 +6,7 @@ use crate::convert::patches::Patch;
 use crate::convert::place::Place;
 use crate::convert::problem::Problem;
 use crate::convert::ty::{Merging, Ty};
-use crate::convert::val::{Form, Val, homogeneous, literal};
+use crate::convert::val::{Form, Val, homogeneous, homogeneous_members, literal};
 use crate::value::{Pointer, Text, Value};
 
 use super::{Fragment, Overlay, Result, is_dynamic};
@@ -246,12 +246,7 @@ pub(in crate::convert) fn json(
                 };
                 entries.push(Entry { key: name, value, optional });
             }
-            let values = homogeneous(entries.iter().map(|entry| entry.value.clone()).collect());
-            let entries = entries
-                .into_iter()
-                .zip(values)
-                .map(|(entry, value)| if entry.optional { entry } else { Entry { value, ..entry } });
-            Ok(Cel::Map(entries.collect()))
+            Ok(Cel::Map(homogeneous_members(entries)))
         }
         Value::Array(items) => {
             let items = items

@@ -1,0 +1,117 @@
+//! The comments of a classic policy.
+
+use std::ops::Range;
+
+use crate::value::{Pointer, Value};
+use crate::yaml::Document;
+
+/// The comments of a policy, as they are written: those above it and those of its rules.
+#[derive(Clone, Debug, Default)]
+pub struct Comments {
+    /// The lines above it.
+    pub head: Vec<String>,
+    /// For each rule the comments above it and in it, without `#`.
+    rules: Vec<(Pointer, Vec<String>)>,
+}
+
+impl Comments {
+    /// The comments of the policy at a place of a document.
+    pub fn of(document: &Document, at: &Pointer) -> Self {
+        let head = if at.is_root() { head(document) } else { Vec::new() };
+        let place = at.join(&Pointer::ROOT.key("spec").key("rules"));
+        let Some(value) = document.value() else { return Self { head, rules: Vec::new() } };
+        let count = value.pointed(&place).and_then(Value::as_array).map_or(0, <[Value]>::len);
+        let start = document.key_span(&at.join(&Pointer::ROOT.key("spec"))).map_or(0, |key| key.end);
+        let mut scalars = Vec::new();
+        collect_scalars(document, value, &Pointer::ROOT, &mut scalars);
+        let found = comments(document, &scalars);
+        let mut rules: Vec<(Pointer, Vec<String>)> = Vec::new();
+        let mut from = start;
+        for index in 0..count {
+            let is_last = index + 1 == count;
+            // The last value: comments behind it are those above the next rule, but for one on its line.
+            let span = document.span(&place.index(index)).unwrap_or(from..from);
+            let inside = scalars.iter().filter(|scalar| span.start <= scalar.start && scalar.end <= span.end);
+            let end = inside.map(|scalar| line_end(document, scalar.end)).max().unwrap_or(from);
+            let own = found.iter().filter(|(offset, _)| *offset >= from && (*offset < end || is_last));
+            rules.push((
+                Pointer::ROOT.key("spec").key("rules").index(index),
+                own.map(|(_, text)| text.clone()).collect(),
+            ));
+            from = end;
+        }
+        Self { head, rules }
+    }
+
+    /// Those of a rule.
+    pub(super) fn of_rule(&self, pointer: &Pointer) -> Vec<String> {
+        let own = self.rules.iter().find(|(at, _)| at == pointer);
+        own.map(|(_, comments)| comments.clone()).unwrap_or_default()
+    }
+}
+
+/// The comments above a document.
+fn head(document: &Document) -> Vec<String> {
+    let lines = document.text().lines().filter(|line| line.trim() != "---");
+    let lines = lines.skip_while(|line| line.trim().is_empty());
+    lines.take_while(|line| line.starts_with('#')).map(str::to_owned).collect()
+}
+
+/// The comments of a document with their offsets: lines of their own, and those behind values.
+fn comments(document: &Document, scalars: &[Range<usize>]) -> Vec<(usize, String)> {
+    let base = document.range().start;
+    let text = document.text();
+    let mut found = Vec::new();
+    let mut offset = base;
+    for line in text.split_inclusive('\n') {
+        let own = line.trim_start();
+        let at = offset + line.len() - own.len();
+        let is_in_text = |at: usize| scalars.iter().any(|scalar| scalar.start <= at && at < scalar.end);
+        if own.starts_with('#') {
+            if !is_in_text(at) {
+                found.push((at, text_of(own)));
+            }
+        } else if let Some(behind) = line.match_indices(" #").map(|(index, _)| index + 1).find(|index| {
+            let is_behind_scalar = scalars.iter().any(|scalar| {
+                scalar.end > offset
+                    && scalar.end <= offset + index
+                    && text
+                        .get(scalar.end - base..offset + index - base)
+                        .is_some_and(|gap| gap.trim().is_empty())
+            });
+            is_behind_scalar && !is_in_text(offset + index)
+        }) {
+            found.push((offset + behind, text_of(line.get(behind..).unwrap_or_default())));
+        }
+        offset += line.len();
+    }
+    found
+}
+
+/// The end of the line of an offset.
+fn line_end(document: &Document, offset: usize) -> usize {
+    let base = document.range().start;
+    let rest = document.text().get(offset.saturating_sub(base)..).unwrap_or_default();
+    offset + rest.find('\n').unwrap_or(rest.len())
+}
+
+fn text_of(comment: &str) -> String {
+    let text = comment.trim_start_matches('#').trim_end();
+    text.strip_prefix(' ').unwrap_or(text).to_owned()
+}
+
+fn collect_scalars(document: &Document, value: &Value, at: &Pointer, found: &mut Vec<Range<usize>>) {
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            for (key, member) in members.iter() {
+                collect_scalars(document, member, &at.key(key.clone()), found);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            for (index, item) in items.iter().enumerate() {
+                collect_scalars(document, item, &at.index(index), found);
+            }
+        }
+        _ => found.extend(document.span(at)),
+    }
+}
