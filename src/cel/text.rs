@@ -44,6 +44,28 @@ pub fn canonical(value: &Val) -> String {
     }
 }
 
+/// A text as a literal in double quotes.
+pub fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{b}' => out.push_str("\\v"),
+            '\\' => out.push_str("\\\\"),
+            '"' => out.push_str("\\\""),
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
 /// The fields as those of a map; unset texts of a `JSONPatch` are empty. Inside of `Object` messages have no
 /// names, and optional values are what is in them.
 fn message_text(message: &MessageVal) -> String {

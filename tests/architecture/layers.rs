@@ -47,6 +47,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
         "convert",
         &[
             "admission",
+            "cel",
             "jmespath",
             "patch",
             "pattern",

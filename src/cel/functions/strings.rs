@@ -4,6 +4,7 @@ use super::args;
 use super::{Row, row};
 use crate::cel::error::EvalError;
 use crate::cel::meter::Meter;
+use crate::cel::text::quoted;
 use crate::cel::value::Val;
 
 type Result = std::result::Result<Val, EvalError>;
@@ -188,25 +189,4 @@ fn join(meter: &mut Meter, args: &[Val]) -> Result {
         text.push_str(&item);
     }
     Ok(Val::string(text))
-}
-
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{b}' => out.push_str("\\v"),
-            '\\' => out.push_str("\\\\"),
-            '"' => out.push_str("\\\""),
-            _ => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }

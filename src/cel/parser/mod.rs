@@ -32,6 +32,11 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
+/// Whether a name is reserved: no variable may have it.
+pub fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
+}
+
 /// Parses an expression; the tree has [`Kind::Error`] where there are issues.
 pub(super) fn parse(source: &str, dialect: Dialect, issues: &mut Vec<Issue>) -> Expr {
     let error = Expr { at: 0, span: (0, source.len()), kind: Kind::Error };
@@ -369,7 +374,7 @@ impl Parser<'_> {
         }
         let token = self.advance();
         let name = self.text(token).to_owned();
-        if RESERVED.contains(&name.as_str()) {
+        if is_reserved(&name) {
             self.report(token.start, format!("reserved identifier: {name}"));
         }
         let full = if dot { format!(".{name}") } else { name };

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::cel::quoted;
+
 use super::{Cel, Entry, Operator};
 
 /// The longest line, in characters.
@@ -98,24 +100,6 @@ fn receiver(of: Option<&Cel>) -> String {
 
 fn flat_list(items: &[Cel]) -> String {
     items.iter().map(Cel::flat).collect::<Vec<_>>().join(", ")
-}
-
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if c.is_control() => out.extend([format!("\\u{:04x}", u32::from(c))]),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 struct Writer {

@@ -442,33 +442,11 @@ pub(super) fn concatenation(parts: Vec<Cel>) -> Cel {
 
 /// Whether a name can follow a dot, in the API server as well.
 pub(super) fn is_identifier(name: &str) -> bool {
-    const RESERVED: [&str; 21] = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|first| first == b'_' || first.is_ascii_alphabetic())
         && bytes.all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
-        && (!RESERVED.contains(&name) || name == "namespace")
+        && !matches!(name, "true" | "false" | "null" | "in")
+        && (!crate::cel::is_reserved(name) || name == "namespace")
 }
 
 #[cfg(test)]
