@@ -5,6 +5,7 @@ mod admission_types;
 mod admitted_view;
 mod apply;
 mod controllers;
+mod conversions;
 mod impact;
 mod live;
 mod mutating_policies;
