@@ -56,6 +56,8 @@ pub(super) fn value<'a>(call: &Value, scope: &Scope<'a>, at: &Pointer) -> Result
     };
     let cel = Cel::atom("resource").call(method, arguments);
     let base = if method == "List" { Base::Objects } else { Base::Other };
+    // The members of what is looked up have a type that no loop visits.
+    let cel = if method == "List" { Cel::function("dyn", [cel]) } else { cel };
     let whole = Val { ty: Ty::Any, form: Form::Path(Path::new(cel, Ty::Any, base)) };
     projected(call.get("jmesPath"), whole, scope, at)
 }

@@ -97,6 +97,7 @@ pub(super) fn convert(
         Body { options, root: &root, scope: &scope, kinds: &body_kinds, variables: &variables, at: pointer };
     let start = scope.noted();
     let mut stages = body.stages(rule, &mut tests)?;
+    refuse_nothing(&stages, pointer)?;
     let values: Vec<Cel> = scope.values_since(start).into_iter().map(|(value, _)| value).collect();
     refuse_recomputed(input, &tests, &values, (&stages, &variables), is_native)?;
     let autogen =
@@ -152,6 +153,16 @@ pub(super) fn refuse_unsupported(rule: &Value, at: &Pointer) -> Result<()> {
         return Err(problem.at(&at.key("celPreconditions")));
     }
     Ok(())
+}
+
+/// Refuses a rule that changes nothing: a policy must have mutations.
+pub(super) fn refuse_nothing(stages: &[Stage], at: &Pointer) -> Result<()> {
+    if !stages.is_empty() {
+        return Ok(());
+    }
+    let problem =
+        Problem::new("a rule that changes nothing", "a CEL policy must have mutations", "remove the rule");
+    Err(problem.at(&at.key("mutate")))
 }
 
 /// Refuses what a later mutation would compute of the object as an earlier one left it.

@@ -15,7 +15,7 @@ use super::kinds::{Kind, kinds};
 use super::path::Path;
 use super::place::Place;
 use super::problem::{Problem, Refusal};
-use super::rule::{Body, Converted, RuleInput, plain, resources, schemas_of, type_of_kinds};
+use super::rule::{Body, Converted, RuleInput, plain, refuse_nothing, resources, schemas_of, type_of_kinds};
 use super::selection::{Selection, Targets, labels_test, selection};
 use super::stages::Stage;
 use super::text_match::wildcard;
@@ -200,6 +200,7 @@ impl<'a> Reader<'_, 'a> {
         let body = Body { options: self.options, root: place, scope, kinds: &kinds, variables, at: pointer };
         let start = scope.noted();
         let stages = body.stages(rule, tests)?;
+        refuse_nothing(&stages, pointer)?;
         let values: Vec<Cel> = scope.values_since(start).into_iter().map(|(value, _)| value).collect();
         let is_loop = rule.path(&["mutate", "foreach"]).is_some_and(|entries| !entries.is_null());
         if !is_loop && let Some(value) = dependence::changed_value(&values, &stages, variables, false) {
