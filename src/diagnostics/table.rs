@@ -222,4 +222,6 @@ codes! {
     AsWritten = 809 "objects are evaluated as written: their defaults are not known",
     NoWebhooks = 810 "a kind that no webhook is called for",
     NotConverted = 811 "a rule that has no exact form as CEL",
+    NotProven = 812 "a new policy that does not do the same as the old one",
+    NotCompared = 813 "policies that cannot be compared",
 }

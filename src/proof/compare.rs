@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::admission::{Forms, ListMerge, Schema, without_dropped};
+use crate::diagnostics::Code;
 use crate::value::{GroupVersionKind, PathSet, Step, Value};
 
 use super::request::Answer;
@@ -25,6 +26,10 @@ pub enum DifferenceKind {
     Result,
     /// The elements of lists that are merged by key have another order.
     Order,
+    /// The new policies write a text, the old ones the value that YAML reads in it, or its error.
+    YamlTypes,
+    /// Letters beyond ASCII are in the other case.
+    UnicodeCase,
     /// The new policies are not for `ReplicaSet` and `ReplicationController`, which the old ones change or deny.
     Replicas,
     /// The result of the new policies depends on their order.
@@ -36,10 +41,17 @@ impl DifferenceKind {
     pub const fn accepted_as(self) -> Option<&'static str> {
         match self {
             Self::Order => Some("order"),
+            Self::YamlTypes => Some("yaml-types"),
+            Self::UnicodeCase => Some("unicode-case"),
             Self::Replicas => Some("replicationcontroller"),
             Self::Admits => Some("errors"),
             _ => None,
         }
+    }
+
+    /// Whether both sides change the object, in other ways.
+    pub const fn is_of_results(self) -> bool {
+        matches!(self, Self::Result | Self::Order | Self::YamlTypes | Self::UnicodeCase | Self::PolicyOrder)
     }
 
     /// Whether a cluster with the new policies denies requests that it admitted before.
@@ -58,6 +70,8 @@ impl fmt::Display for DifferenceKind {
             Self::Touches => "NEW changes what OLD leaves alone",
             Self::Result => "NEW changes it otherwise than OLD",
             Self::Order => "the elements have another order",
+            Self::YamlTypes => "NEW writes the text that OLD reads as YAML",
+            Self::UnicodeCase => "letters beyond ASCII are in the other case",
             Self::Replicas => "NEW is not for ReplicaSet and ReplicationController",
             Self::PolicyOrder => "the result depends on the order of the policies of NEW",
         })
@@ -116,6 +130,10 @@ pub(super) fn difference(pair: &Pair<'_>, schemas: &ObjectSchemas) -> Option<Dif
         (Answer::Unknown(_), _)
         | (_, Answer::Unknown(_))
         | (Answer::Denied { .. }, Answer::Denied { .. }) => None,
+        // YAML cannot read the text of a variable.
+        (Answer::Denied { code: Code::PatchSyntax, .. }, Answer::Admitted(_)) => {
+            Some(Difference::new(DifferenceKind::YamlTypes, String::new()))
+        }
         (Answer::Denied { message, .. }, Answer::Admitted(_)) => {
             replica(DifferenceKind::Admits, without_values(message))
         }
@@ -136,6 +154,14 @@ pub(super) fn difference(pair: &Pair<'_>, schemas: &ObjectSchemas) -> Option<Dif
             if sorted(&old, schema.forms()) == sorted(&new, schema.forms()) {
                 return Some(Difference::new(DifferenceKind::Order, String::new()));
             }
+            for (kind, is_alike) in [
+                (DifferenceKind::YamlTypes, is_read_as as fn(&Value, &Value) -> bool),
+                (DifferenceKind::UnicodeCase, is_same_letters),
+            ] {
+                if alike(&old, &new, is_alike) {
+                    return Some(Difference::new(kind, cause));
+                }
+            }
             if new == before {
                 return replica(DifferenceKind::Skips, cause);
             }
@@ -143,6 +169,48 @@ pub(super) fn difference(pair: &Pair<'_>, schemas: &ObjectSchemas) -> Option<Dif
             Some(Difference::new(found, cause))
         }
     }
+}
+
+/// Whether values are equal but for scalars, of which each pair is alike.
+fn alike(old: &Value, new: &Value, is_alike: fn(&Value, &Value) -> bool) -> bool {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            let absent = Value::Null;
+            let of_old =
+                old.iter().all(|(key, value)| alike(value, new.get(key).unwrap_or(&absent), is_alike));
+            of_old
+                && new
+                    .iter()
+                    .filter(|(key, _)| old.get(*key).is_none())
+                    .all(|(_, value)| alike(&absent, value, is_alike))
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            old.len() == new.len() && old.iter().zip(new.iter()).all(|(old, new)| alike(old, new, is_alike))
+        }
+        // What is empty is not kept.
+        (Value::Null, Value::Object(members)) | (Value::Object(members), Value::Null) => {
+            members.values().all(|value| alike(&Value::Null, value, is_alike))
+        }
+        _ => old == new || is_alike(old, new),
+    }
+}
+
+/// Whether YAML reads one of two values in the text of the other.
+fn is_read_as(one: &Value, other: &Value) -> bool {
+    let reads = |text: &Value, value: &Value| {
+        text.as_str().is_some_and(|text| crate::yaml::parse_value(text).is_ok_and(|read| read == *value))
+    };
+    reads(one, other) || reads(other, one)
+}
+
+/// Whether two texts are equal but for the case of letters beyond ASCII.
+fn is_same_letters(one: &Value, other: &Value) -> bool {
+    let folded = |value: &Value| {
+        let fold =
+            |c: char| -> String { if c.is_ascii() { c.to_string() } else { c.to_lowercase().to_string() } };
+        value.as_str().map(|text| text.chars().map(fold).collect::<String>())
+    };
+    folded(one).is_some_and(|one| folded(other).is_some_and(|other| one == other))
 }
 
 /// The paths that differ, those of the Pod in all kinds alike.
@@ -234,7 +302,11 @@ mod tests {
         let value = |text: &str| crate::yaml::parse_value(text).unwrap();
         let answer = |text: Option<&str>| match text {
             Some(text) => Answer::Admitted(value(text)),
-            None => Answer::Denied { rule: "p".into(), message: "no such key: \"x\"".into() },
+            None => Answer::Denied {
+                rule: "p".into(),
+                message: "no such key: \"x\"".into(),
+                code: Code::CelFailed,
+            },
         };
         let (before, old, new) = (value(before), answer(old), answer(new));
         let schemas = ObjectSchemas::new(KindSchemas::default());
@@ -262,6 +334,18 @@ mod tests {
             None
         );
         assert_eq!(of(two, turned), Some((DifferenceKind::Order, String::new())));
+        let named = |value: &str| format!("hostname: {value}, containers: [{{name: a, image: i}}]");
+        let kind = |old: &str, new: &str| of(&named(old), &named(new)).map(|found| found.0);
+        for (old, new, expected) in [
+            ("5", "'5'", DifferenceKind::YamlTypes),
+            ("null", "'null'", DifferenceKind::YamlTypes),
+            ("[a, b]", "'[a, b]'", DifferenceKind::YamlTypes),
+            ("5", "'6'", DifferenceKind::Result),
+            ("\u{e9}a", "\u{c9}a", DifferenceKind::UnicodeCase),
+            ("\u{e9}a", "\u{c9}A", DifferenceKind::Result),
+        ] {
+            assert_eq!(kind(old, new), Some(expected), "{old} {new}");
+        }
         assert_eq!(of(dns, two), Some((DifferenceKind::Result, "spec.containers, spec.dnsPolicy".into())));
         assert_eq!(
             of(dns, "containers: [{name: a, image: i}]").map(|found| found.0),

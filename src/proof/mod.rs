@@ -16,11 +16,13 @@ mod traps;
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+
 use crate::admission::{KindSchemas, View};
 use crate::engine::Limits;
 use crate::patch::Schemas;
 use crate::policy::Policy;
-use crate::semantics::{DivergenceSet, Semantics};
+use crate::semantics::{Divergence, DivergenceSet, Semantics};
 use crate::value::{GroupVersionKind, Value};
 
 pub use compare::DifferenceKind;
@@ -38,6 +40,9 @@ use sides::{Run, Sides};
 /// The most counterexamples for each rule.
 const MAX_COUNTEREXAMPLES: usize = 5;
 
+/// The origin of given objects.
+const GIVEN: &str = "given";
+
 /// How a proof is made.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -51,6 +56,8 @@ pub struct Options {
     pub requests_per_rule: usize,
     /// The seed of random choices.
     pub seed: u64,
+    /// The time that policies see.
+    pub now: Timestamp,
     /// Limits of the evaluation of one rule on one object.
     pub limits: Limits,
 }
@@ -84,6 +91,17 @@ pub struct Proof {
     pub as_written: Vec<Counterexample>,
     /// What could not be compared, each reason once.
     pub unknown: Vec<String>,
+    /// Where Kyverno does something else with the old policies than is documented.
+    pub divergences: BTreeMap<Divergence, Reached>,
+}
+
+/// The requests in which a divergence was reached.
+#[derive(Clone, Debug)]
+pub struct Reached {
+    /// How many.
+    pub requests: usize,
+    /// The smallest object of them.
+    pub object: Value,
 }
 
 /// A request that both sides answer differently.
@@ -137,15 +155,16 @@ pub struct Input<'a> {
     pub given: &'a [Value],
 }
 
-/// Compares two sets of policies on given objects and on generated requests.
-pub fn prove(input: &Input<'_>, options: &Options) -> Proof {
+/// Compares two sets of policies on given objects and on generated requests. `progress` gets the number of requests that
+/// were evaluated since its last call.
+pub fn prove(input: &Input<'_>, options: &Options, progress: &mut dyn FnMut(usize)) -> Proof {
     let Input { old, new, given, .. } = *input;
     let facts = Facts::of(old, new);
     let sides = Sides::new(input, &facts.users, &facts.data_keys, options);
     let limit = options.requests_per_rule.saturating_mul(facts.rules.max(1));
     let generator = Generator { sides: &sides, facts: &facts, limit, seed: options.seed };
-    let given = given.iter().map(|object| Case::of(object.clone(), "given")).collect();
-    let runs = generator.run(given);
+    let given: Vec<Case> = given.iter().map(|object| Case::of(object.clone(), GIVEN)).collect();
+    let runs = generator.run(&given, progress);
     let mut proof = Proof { coverage: Coverage::of(old, new), ..Proof::default() };
     proof.unknown.extend(targets(old, new));
     let mut found = Differences::default();
@@ -210,6 +229,15 @@ impl Proof {
             }
         }
         self.requests += 1;
+        for divergence in answers.old.divergences.iter() {
+            let object = &run.case.object;
+            let reached = self.divergences.entry(divergence);
+            let reached = reached.or_insert_with(|| Reached { requests: 0, object: object.clone() });
+            reached.requests += 1;
+            if object.weight() < reached.object.weight() {
+                reached.object = object.clone();
+            }
+        }
         self.matched += usize::from(answers.old.is_matched);
         self.changed += usize::from(is_changed(&answers.before, &answers.old.answer));
         let is_denied = |answer: &Answer| matches!(answer, Answer::Denied { .. });

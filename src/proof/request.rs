@@ -48,6 +48,15 @@ pub enum Answers {
     Absent,
 }
 
+/// What all requests see.
+#[derive(Debug)]
+pub(super) struct Surroundings {
+    /// The time.
+    pub(super) now: Timestamp,
+    /// The keys of data that lookups are expected to have.
+    pub(super) data_keys: Vec<Text>,
+}
+
 /// What a set of policies makes of a request.
 #[derive(Clone, Debug)]
 pub enum Answer {
@@ -59,6 +68,8 @@ pub enum Answer {
         rule: String,
         /// The error.
         message: String,
+        /// Its code.
+        code: Code,
     },
     /// It cannot be said, for this reason.
     Unknown(String),
@@ -124,8 +135,8 @@ impl Case {
     }
 
     /// Evaluates the policies of an engine.
-    pub(super) fn evaluate(&self, engine: &Engine, data_keys: &[Text]) -> Evaluated {
-        let world = CaseWorld { case: self, data_keys, looked_up: AtomicBool::new(false) };
+    pub(super) fn evaluate(&self, engine: &Engine, surroundings: &Surroundings) -> Evaluated {
+        let world = CaseWorld { case: self, surroundings, looked_up: AtomicBool::new(false) };
         let report = engine.mutate(&self.object, self.old.as_ref(), &world);
         let answer = answer(&report);
         let mut seen = Seen::default();
@@ -151,7 +162,11 @@ fn answer(report: &ObjectReport) -> Answer {
                 return Answer::Unknown(format!("{}: {}", rule.title(&policy.policy), error.message));
             }
             Outcome::Error(error) => {
-                return Answer::Denied { rule: rule.title(&policy.policy), message: error.message.clone() };
+                return Answer::Denied {
+                    rule: rule.title(&policy.policy),
+                    message: error.message.clone(),
+                    code: error.code,
+                };
             }
             _ => {}
         }
@@ -250,13 +265,13 @@ fn kind_of(reason: &SkipReason) -> String {
 /// The cluster of a request.
 struct CaseWorld<'a> {
     case: &'a Case,
-    data_keys: &'a [Text],
+    surroundings: &'a Surroundings,
     looked_up: AtomicBool,
 }
 
 impl World for CaseWorld<'_> {
     fn now(&self) -> Timestamp {
-        Timestamp::UNIX_EPOCH
+        self.surroundings.now
     }
 
     /// The same for both sides: the key, which names the policy, does not count.
@@ -305,7 +320,7 @@ impl CaseWorld<'_> {
             object.insert("metadata", metadata);
         }
         if self.case.answers == Answers::Present && ["ConfigMap", "Secret"].contains(&&*kind.kind) {
-            let data = self.data_keys.iter().map(|key| (key.clone(), Value::from("eA==")));
+            let data = self.surroundings.data_keys.iter().map(|key| (key.clone(), Value::from("eA==")));
             object.insert("data", data.collect());
         }
         Ok(object)

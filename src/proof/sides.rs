@@ -5,7 +5,7 @@ use crate::policy::{Policy, PolicySet, UserInfo};
 use crate::semantics::Semantics;
 use crate::value::{Text, Value};
 
-use super::request::{Answer, Case, Evaluated};
+use super::request::{Answer, Case, Evaluated, Surroundings};
 use super::schema::ObjectSchemas;
 use super::{Input, Options};
 
@@ -18,7 +18,7 @@ pub(super) struct Sides {
     reversed: Vec<Engine>,
     /// The new policies under the semantics of Kyverno, if the others are documented ones.
     in_kyverno: Vec<Engine>,
-    data_keys: Vec<Text>,
+    surroundings: Surroundings,
     schemas: ObjectSchemas,
 }
 
@@ -71,7 +71,7 @@ impl Sides {
             reversed: if new.len() > 1 { engines(&backwards) } else { Vec::new() },
             in_kyverno: in_kyverno
                 .map_or_else(Vec::new, |policies| engines_in(&by_name(policies), Semantics::Kyverno)),
-            data_keys: data_keys.to_vec(),
+            surroundings: Surroundings { now: options.now, data_keys: data_keys.to_vec() },
             schemas: ObjectSchemas::new(options.kind_schemas.clone()),
         }
     }
@@ -95,8 +95,9 @@ impl Sides {
     }
 
     fn answers(&self, case: &Case, is_counted: bool) -> Answers {
-        let evaluate =
-            |engines: &[Engine]| engines.get(case.user).map(|engine| case.evaluate(engine, &self.data_keys));
+        let evaluate = |engines: &[Engine]| {
+            engines.get(case.user).map(|engine| case.evaluate(engine, &self.surroundings))
+        };
         let unknown = || Evaluated::unknown("no such user");
         Answers {
             before: case.object.clone(),

@@ -27,6 +27,10 @@ pub enum Trap {
     Replicas,
     /// An `ApplyConfiguration` appends to lists and keeps their order.
     Order,
+    /// The type of a value follows from its text.
+    Types,
+    /// The case of letters beyond ASCII.
+    Case,
     /// An error of a classic rule denies the request.
     Errors,
 }
@@ -45,6 +49,8 @@ impl Trap {
                 "autogen of CEL policies never covers ReplicationController, and ReplicaSet only where it is named"
             }
             Self::Order => "classic rules move patched elements to the front",
+            Self::Types => "YAML reads the value of a variable that is not in quotes",
+            Self::Case => "lowerAscii and upperAscii change ASCII letters alone",
             Self::Errors => "a missing key in a classic rule is an error, which denies the request",
         }
     }
@@ -60,6 +66,8 @@ impl Trap {
             Self::MissingKey => "object.?field.orValue(…), or has() at each level",
             Self::Replicas => "write the resources to matchConstraints, or --accept replicationcontroller",
             Self::Order => "replace the list, or --accept order",
+            Self::Types => "--accept yaml-types",
+            Self::Case => "--accept unicode-case",
             Self::Errors => "read the field without orValue, or --accept errors",
         }
     }
@@ -73,6 +81,11 @@ pub(super) fn of(found: &Counterexample, old: &[Policy], new: &[Policy]) -> Vec<
     }
     if found.kind == DifferenceKind::Order {
         traps.push(Trap::Order);
+    }
+    match found.kind {
+        DifferenceKind::YamlTypes => traps.push(Trap::Types),
+        DifferenceKind::UnicodeCase => traps.push(Trap::Case),
+        _ => {}
     }
     let has_cel = new.iter().any(|policy| matches!(policy, Policy::Cel(_)));
     if !has_cel {

@@ -20,7 +20,7 @@ use std::fmt;
 use crate::value::{Text, Value};
 use crate::yaml;
 
-pub use diff::{DiffStyle, Palette, unified_diff};
+pub use diff::{DiffStyle, Palette, object_diff, unified_diff};
 pub use explain::{Explanation, MisnamedResource, RuleSource, RuleSources};
 pub use formats::{
     Diff, DocumentView, ExplanationOptions, Explanations, Format, FormatWriter, Json, Layout, Markdown, Name,

@@ -39,6 +39,86 @@ fn new_policies_stand_beside_the_old_ones() {
     folder.run(&["convert", "-p", "labels.yaml", "-i", "--force"]).is(0, "", &["1 rule converted"]);
 }
 
+/// A lookup of an object of a kind that nobody knows.
+const OWNER: &str = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: owner}
+spec:
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [Service]}}]}
+    context: [{name: owner, apiCall: {urlPath: '/apis/example.com/v1/owners/a'}}]
+    mutate: {patchStrategicMerge: {metadata: {labels: {owner: '{{ owner.spec.name }}'}}}}
+";
+
+/// Kyverno lets the first container decide for all of them.
+const DIRECTORY: &str = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: directory
+  annotations: {pod-policies.kyverno.io/autogen-controllers: none}
+spec:
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    mutate: {patchStrategicMerge: {spec: {containers: [{(name): '*', +(workingDir): /srv}]}}}
+";
+
+#[test]
+fn a_new_policy_is_proven_before_it_is_written() {
+    let folder = Folder::new(&[]);
+    folder.write("labels.yaml", LABELS);
+    let proven = folder.run(&["convert", "-p", "labels.yaml", "--proof", "fast", "-i"]);
+    proven.is(0, "", &["labels: equal on ", " changed; conditions covered: all)\n1 rule converted\n"]);
+    let report = folder.run(&["convert", "-p", "labels.yaml", "--proof", "fast", "-o", "json"]);
+    assert!(report.stdout.contains("\"verdict\": \"equal\""), "{}", report.stdout);
+    let unproven = folder.run(&["convert", "-p", "labels.yaml", "--proof", "none"]);
+    assert_eq!((unproven.code, &*unproven.stderr), (Some(0), "1 rule converted\n"));
+    folder.run(&["convert", "--check", "labels.yaml", "labels.mpol.yaml", "--proof", "none"]).is(
+        2,
+        "",
+        &["error[KYV004]: --check proves: --proof none is for -p"],
+    );
+}
+
+#[test]
+fn what_does_not_do_the_same_is_not_written() {
+    let folder = Folder::new(&[]);
+    folder.write("directory.yaml", DIRECTORY);
+    let arguments = ["convert", "-p", "directory.yaml", "--proof", "fast"];
+    // As documented, each container decides for itself. That Kyverno does otherwise is said.
+    let documented = folder.run(&arguments);
+    assert_eq!(documented.code, Some(0), "{}", documented.stderr);
+    assert!(documented.stderr.contains("note[KYV-D09]: directory ("), "{}", documented.stderr);
+    let kyverno = [&arguments[..], &["--semantics", "kyverno"]].concat();
+    folder.run(&kyverno).is(
+        1,
+        "",
+        &[
+            "error[KYV812]: directory.yaml:1:1: directory is not written: it does not do the same\ndirectory: differs on ",
+            "\n  object   Pod: ",
+            "\n  diff     from OLD to NEW\n    @@ ",
+            "\n0 rules converted, 1 policy not written\n",
+        ],
+    );
+    let unproven =
+        folder.run(&["convert", "-p", "directory.yaml", "--semantics", "kyverno", "--proof", "none"]);
+    assert_eq!((unproven.code, unproven.stdout), (Some(0), documented.stdout));
+}
+
+#[test]
+fn what_cannot_be_compared_is_not_written() {
+    let folder = Folder::new(&[]);
+    folder.write("owner.yaml", OWNER);
+    folder.write("labels.yaml", LABELS);
+    let run = folder.run(&["convert", "-p", "owner.yaml,labels.yaml", "--proof", "fast"]);
+    // The others are written.
+    assert_eq!(run.stdout.matches("kind: MutatingPolicy\n").count(), 1, "{}", run.stdout);
+    let message = "error[KYV813]: owner.yaml:1:1: owner is not written: not everything can be compared: owner/r: no value for `owner.spec.name`";
+    assert!(run.stderr.contains(message), "{}", run.stderr);
+    assert_eq!(run.code, Some(3));
+}
+
 #[test]
 fn a_rule_without_exact_form_is_named_with_its_place() {
     let folder = Folder::new(&[]);

@@ -4,21 +4,17 @@ use std::io::Write as _;
 use std::path::Path;
 
 use crate::commands::exit::Exit;
-use crate::commands::manifests::{manifests, report_errors};
 use crate::commands::options::RunOptions;
 use crate::commands::reporter::Reporter;
-use crate::commands::session::{kind_schemas, schemas};
 use crate::commands::spool::Spool;
 use crate::diagnostics::Code;
 use crate::policy::Policy;
-use crate::proof::{self, Input, prove};
+use crate::proof;
 use crate::render::counted;
-use crate::semantics::{Dialect, Semantics};
-use crate::source::{PolicyLoader, custom_kinds};
-use crate::value::{GroupVersionKind, Value};
 
 use super::checked::{Checked, Verdict};
 use super::pairs::{PolicyPair, pairs};
+use super::prover::{PolicySource, Prover};
 use super::text::{json, markdown, text};
 use super::{Arguments, Output};
 
@@ -31,18 +27,7 @@ pub(super) fn run(
 ) {
     let [old, new] = &*arguments.check else { return };
     let Some(found) = reporter.ok(pairs(old, new)) else { return };
-    let Some(given) = given(options, reporter) else { return };
-    let limits = &options.input_limits;
-    let Some(kinds) = reporter.loaded(custom_kinds(&options.crds, limits)) else { return };
-    let Some(schemas) = reporter.valid(schemas(&kinds)) else { return };
-    let proof_options = proof::Options {
-        semantics: arguments.semantics,
-        schemas,
-        kind_schemas: kind_schemas(&kinds),
-        requests_per_rule: arguments.proof.requests_per_rule(),
-        seed: options.seed,
-        limits: options.evaluation_limits,
-    };
+    let Some(prover) = Prover::new(arguments, options, reporter) else { return };
     for (side, names) in [(old, &found.only_old), (new, &found.only_new)] {
         if !names.is_empty() {
             let message = format!("{}: without a counterpart: {}", side.display(), names.join(", "));
@@ -52,12 +37,11 @@ pub(super) fn run(
     let mut all = Vec::new();
     let count = found.pairs.len();
     for pair in found.pairs {
-        let Some([old, new]) = load(&pair, options, reporter) else { continue };
-        let new_in_kyverno = in_kyverno(&pair.new, options);
-        let input = Input { old: &old, new: &new, new_in_kyverno: new_in_kyverno.as_deref(), given: &given };
-        let proof = prove(&input, &proof_options);
-        all.push(Checked::new(pair.name, proof, &arguments.accept));
+        let Some([old, new]) = load(&pair, &prover, reporter) else { continue };
+        let source = PolicySource::Path(&pair.new);
+        all.push(prover.prove(&pair.name, (&old, &new), &source, reporter));
     }
+    reporter.finish_progress();
     // As everywhere, nothing is printed if an input cannot be read.
     if all.len() == count {
         print(&all, output, reporter);
@@ -76,12 +60,15 @@ fn print(all: &[Checked], output: Option<Output>, reporter: &mut Reporter) {
     if let Err(error) = written {
         reporter.unwritten(&error);
     }
+    for checked in all {
+        if let Some(why) = checked.not_compared() {
+            let message = format!("{}: not everything can be compared: {why}", checked.name);
+            reporter.error(Exit::Evaluation, Code::NotCompared, message);
+        }
+    }
     let count = |is: fn(&Verdict) -> bool| all.iter().filter(|checked| is(&checked.verdict)).count();
     let equal = count(|verdict| *verdict == Verdict::Equal);
-    let unclear = all.iter().filter(|checked| !checked.proof.unknown.is_empty()).count();
-    if unclear > 0 {
-        reporter.worsen(Exit::Evaluation);
-    } else if equal < all.len() {
+    if equal < all.len() {
         reporter.worsen(Exit::Changes);
     }
     if all.len() > 1 {
@@ -95,31 +82,9 @@ fn print(all: &[Checked], output: Option<Output>, reporter: &mut Reporter) {
     }
 }
 
-/// The objects of `-f`. Errors are reported; `None` if there are any.
-fn given(options: &RunOptions, reporter: &mut Reporter) -> Option<Vec<Value>> {
-    if options.manifests.is_empty() {
-        return Some(Vec::new());
-    }
-    let manifests = manifests(options, None, reporter)?;
-    let mut objects = Vec::new();
-    let mut errors = Vec::new();
-    for document in manifests.documents() {
-        match document {
-            Ok(document) => {
-                let value = document.value().filter(|value| GroupVersionKind::of(value).is_some());
-                objects.extend(value.cloned());
-            }
-            Err(error) => errors.push(Err(error)),
-        }
-    }
-    let is_whole = errors.is_empty();
-    report_errors(errors.into_iter(), reporter);
-    is_whole.then_some(objects)
-}
-
 /// The policies of both sides. Errors are reported; `None` if there are any.
-fn load(pair: &PolicyPair, options: &RunOptions, reporter: &mut Reporter) -> Option<[Vec<Policy>; 2]> {
-    let [old, new] = [&pair.old, &pair.new].map(|path| policies(path, options, reporter));
+fn load(pair: &PolicyPair, prover: &Prover<'_>, reporter: &mut Reporter) -> Option<[Vec<Policy>; 2]> {
+    let [old, new] = [&pair.old, &pair.new].map(|path| policies(path, prover, reporter));
     let (old, new) = (old?, new?);
     let kinds = |policies: &[Policy]| proof::kinds(policies);
     let (of_old, of_new) = (kinds(&old), kinds(&new));
@@ -135,28 +100,18 @@ fn load(pair: &PolicyPair, options: &RunOptions, reporter: &mut Reporter) -> Opt
     Some([old, new])
 }
 
-/// The policies as Kyverno has them; `None` if it refuses them, which was reported where it matters.
-fn in_kyverno(path: &Path, options: &RunOptions) -> Option<Vec<Policy>> {
-    let dialect = Dialect { semantics: Semantics::Kyverno, ..options.dialect };
-    let mut loader = PolicyLoader::new(dialect, options.input_limits);
-    loader.path(path);
-    loader.finish("").ok().map(|loaded| loaded.policies)
-}
-
-fn policies(path: &Path, options: &RunOptions, reporter: &mut Reporter) -> Option<Vec<Policy>> {
-    let mut loader = PolicyLoader::new(options.dialect, options.input_limits);
-    loader.path(path);
-    let name = path.display().to_string();
-    let loaded = match loader.finish(&name) {
-        Ok(loaded) => loaded,
+fn policies(path: &Path, prover: &Prover<'_>, reporter: &mut Reporter) -> Option<Vec<Policy>> {
+    let policies = match prover.policies(&PolicySource::Path(path)) {
+        Ok(policies) => policies,
         Err(refused) => {
             reporter.source_errors(&refused.errors);
             return None;
         }
     };
-    if loaded.policies.iter().all(|policy| policy.rules().is_empty()) {
-        reporter.error(Exit::Input, Code::NoDocument, format_args!("{name}: no mutate rule to compare"));
+    if policies.iter().all(|policy| policy.rules().is_empty()) {
+        let message = format!("{}: no mutate rule to compare", path.display());
+        reporter.error(Exit::Input, Code::NoDocument, message);
         return None;
     }
-    Some(loaded.policies)
+    Some(policies)
 }

@@ -1,6 +1,7 @@
 //! What a proof says of a pair of policies.
 
 use crate::proof::{Counterexample, DifferenceKind, Proof};
+use crate::render::first_names;
 
 use super::Accepted;
 
@@ -27,7 +28,7 @@ pub(super) enum Verdict {
         /// NEW denies requests that OLD admits.
         refuses: bool,
     },
-    /// Nothing could be compared.
+    /// Not everything could be compared.
     NotCompared,
 }
 
@@ -54,8 +55,10 @@ impl Checked {
                 Some(name) if accepted.iter().any(|accepted| accepted.difference().name() == name) => {
                     found.push(name);
                 }
-                // Errors are no difference that a pair is equal but for.
-                Some(name) if one.kind != DifferenceKind::Admits => names.push(name),
+                // Nobody takes policies for equal that differ in errors or values.
+                Some(name) if matches!(one.kind, DifferenceKind::Order | DifferenceKind::Replicas) => {
+                    names.push(name);
+                }
                 _ => differs = true,
             }
             refuses |= one.kind.is_refusal();
@@ -64,7 +67,7 @@ impl Checked {
         found.dedup();
         let verdict = if differs {
             Verdict::Differs { refuses }
-        } else if proof.requests == 0 || proof.changed == 0 && !proof.unknown.is_empty() {
+        } else if proof.requests == 0 || !proof.unknown.is_empty() {
             Verdict::NotCompared
         } else if names.is_empty() {
             Verdict::Equal
@@ -72,6 +75,14 @@ impl Checked {
             Verdict::EqualBut(names)
         };
         Self { name, proof, verdict, accepted: found }
+    }
+
+    /// Why something could not be compared, if so.
+    pub(super) fn not_compared(&self) -> Option<String> {
+        match &*self.proof.unknown {
+            [] => (self.proof.requests == 0).then(|| "no object reaches both sides".to_owned()),
+            all => Some(first_names(1, all.iter().cloned())),
+        }
     }
 
     /// The counterexamples that are not accepted.

@@ -4,6 +4,7 @@ mod check;
 mod checked;
 mod files;
 mod pairs;
+mod prover;
 mod report;
 mod text;
 mod write;
@@ -42,7 +43,10 @@ Examples:
   # Whether the policies of two folders do the same, paired by their names
   kubectl kyv convert --check policies/ mutating-policies/
 
-  # Also on the manifests of a repository, as tables for a pull request
+  # Quickly, and also on the manifests of a repository
+  kubectl kyv convert -p policies/ -o mutating-policies/ --proof fast -f manifests/
+
+  # The same for policies that exist, as tables for a pull request
   kubectl kyv convert --check old.yaml new.yaml -f manifests/ -o markdown";
 
 /// Convert classic policies to CEL policies, and prove that policies do the same.
@@ -50,9 +54,10 @@ Examples:
 /// With -p, a rule is converted exactly, or not at all: the report on stderr says what became of each, and why not.
 /// Nothing is approximated; a difference is written only where --accept names it, with a comment at the place.
 ///
-/// With --check, both sides are run on many requests: on given objects, and on objects made from what the policies
-/// mention. Each condition is true and broken; fields are missing, null and empty; lists have no, one and several
-/// elements. It is evidence by test, not by logic.
+/// Before a new policy is written, it is proven to do the same as the rules that it replaces; --check proves policies that
+/// exist. Both sides are run on many requests: on given objects, and on objects made from what the policies mention. Each
+/// condition is true and broken; fields are missing, null and empty; lists have no, one and several elements. It is
+/// evidence by test, not by logic.
 ///
 /// Exits with 0 if all rules were converted, or all answers are equal. Exits with 1 if some answers differ, and with 2 if
 /// an input cannot be read. Exits with 3 if some rule was not converted, or something could not be compared.
@@ -83,15 +88,8 @@ pub(super) struct Arguments {
     /// of a policy must stay in it.
     #[arg(long, value_name = "POLICY/RULE", value_delimiter = ',', help_heading = "Input")]
     rule: Vec<String>,
-    /// With --check: files, directories and globs with further objects; - is standard input.
-    #[arg(
-        short,
-        long,
-        value_name = "PATH",
-        value_delimiter = ',',
-        requires = "check",
-        help_heading = "Input"
-    )]
+    /// Objects that policies are compared on beside the generated ones: files, directories and globs; - is standard input.
+    #[arg(short, long, value_name = "PATH", value_delimiter = ',', help_heading = "Input")]
     filename: Vec<PathBuf>,
     #[arg(
         long,
@@ -107,23 +105,15 @@ pub(super) struct Arguments {
     /// Differences that are accepted.
     #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',', help_heading = "Conversion")]
     accept: Vec<Accepted>,
-    /// With --check, how many objects are generated for each rule: full is 2,000, fast 200.
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_enum,
-        default_value_t = Effort::Full,
-        requires = "check",
-        help_heading = "Evaluation"
-    )]
+    /// How many objects are generated for each rule to prove that policies do the same.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Effort::Full, help_heading = "Evaluation")]
     proof: Effort,
-    /// With --check, which side to take where Kyverno's documentation and its controllers differ.
+    /// Which side to take where Kyverno's documentation and its controllers differ.
     #[arg(
         long,
         value_name = "NAME",
         value_parser = choice_parser(&SEMANTICS),
         default_value = "documented",
-        requires = "check",
         help_heading = "Evaluation"
     )]
     semantics: Semantics,
@@ -178,6 +168,8 @@ enum Effort {
     Fast,
     /// 2,000 for each rule.
     Full,
+    /// No proof.
+    None,
 }
 
 impl Effort {
@@ -185,6 +177,7 @@ impl Effort {
         match self {
             Self::Fast => proof::Options::FAST,
             Self::Full => proof::Options::FULL,
+            Self::None => 0,
         }
     }
 }
@@ -225,7 +218,7 @@ enum Output {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Exit {
-    let mut options = RunOptions {
+    let options = RunOptions {
         manifests: arguments.filename.clone(),
         crds: arguments.crds.clone(),
         dialect: arguments.semantics.into(),
@@ -233,13 +226,18 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         ..arguments.engine.options()
     };
     if !arguments.check.is_empty() {
+        if arguments.proof == Effort::None {
+            return on_threads(&options, |reporter| {
+                let message = "--check proves: --proof none is for -p";
+                reporter.error(Exit::Input, Code::ArgumentConflict, message);
+            });
+        }
         return on_threads(&options, |reporter| {
             if let Some(output) = output_of_check(arguments, reporter) {
                 check::run(arguments, output, &options, reporter);
             }
         });
     }
-    options.workers = 1;
     on_threads(&options, |reporter| {
         if let Some(conversion) = conversion_options(arguments, &options, reporter) {
             write::run(arguments, &options, &conversion, reporter);

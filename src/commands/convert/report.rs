@@ -1,24 +1,53 @@
 //! What became of the rules.
 
 use crate::convert::{Conversion, Outcome, Refusal, RuleConversion};
+use crate::policy::{Policy, Rule};
 use crate::value::{Pointer, Value};
 
+use super::checked::{Checked, Verdict};
 use super::files::{PolicyFile, ReadPolicy};
+use super::text::pair_json;
 
 /// A converted policy.
 pub(super) struct Converted<'f> {
     pub(super) file: &'f PolicyFile,
     pub(super) policy: &'f ReadPolicy,
     pub(super) conversion: Conversion,
+    /// What the proof of the new policies says; `None` without a proof.
+    pub(super) checked: Option<Checked>,
     /// Where it was or would be written; `None` for standard output.
     pub(super) target: Option<String>,
 }
 
 impl Converted<'_> {
+    /// The documents that are written: none if they are not proven to do the same.
+    pub(super) fn documents(&self) -> &[String] {
+        if self.is_proven() { &self.conversion.documents } else { &[] }
+    }
+
+    /// Whether the new policies may be written.
+    fn is_proven(&self) -> bool {
+        self.checked.as_ref().is_none_or(|checked| checked.verdict == Verdict::Equal)
+    }
+
     /// `policies/add-labels.yaml:12:5`.
     pub(super) fn place(&self, pointer: &Pointer) -> String {
         let position = self.policy.document.nearest_position(&self.policy.at.join(pointer));
         format!("{}:{}:{}", self.file.name, position.line, position.column)
+    }
+
+    /// The old policy with the converted rules alone: the others stay as they are.
+    pub(super) fn old(&self) -> Policy {
+        let is_converted = |rule: &Rule| {
+            self.conversion
+                .rules
+                .iter()
+                .any(|one| one.at == rule.pointer && matches!(one.outcome, Outcome::Converted(_)))
+        };
+        let mut policy = self.policy.policy.clone();
+        policy.rules.retain(is_converted);
+        policy.controller_only_rules.retain(is_converted);
+        Policy::Classic(policy)
     }
 
     /// The name of the policy, and that of a rule.
@@ -51,9 +80,10 @@ impl Converted<'_> {
         }
         members.push((
             "documents",
-            Value::array(self.conversion.documents.iter().map(|text| Value::from(text.as_str())).collect()),
+            Value::array(self.documents().iter().map(|text| Value::from(text.as_str())).collect()),
         ));
         members.push(("rules", Value::array(rules)));
+        members.extend(self.checked.as_ref().map(|checked| ("proof", pair_json(checked))));
         members.into_iter().collect()
     }
 
@@ -95,20 +125,26 @@ pub(super) fn json(converted: &[Converted<'_>]) -> String {
 
 /// `12 rules converted, 1 of them with accepted differences; 2 refused`.
 pub(super) fn summary(converted: &[Converted<'_>]) -> String {
-    let rules = || converted.iter().flat_map(|one| &one.conversion.rules);
+    let all = || converted.iter().flat_map(|one| &one.conversion.rules);
+    let rules = || converted.iter().filter(|one| one.is_proven()).flat_map(|one| &one.conversion.rules);
     let exact = rules()
         .filter(|rule| matches!(&rule.outcome, Outcome::Converted(accepted) if accepted.is_empty()))
         .count();
     let accepted = rules()
         .filter(|rule| matches!(&rule.outcome, Outcome::Converted(accepted) if !accepted.is_empty()))
         .count();
-    let refused = rules().filter(|rule| matches!(rule.outcome, Outcome::Refused(_))).count();
+    let refused = all().filter(|rule| matches!(rule.outcome, Outcome::Refused(_))).count();
     let mut parts = vec![format!("{} converted", crate::render::counted(exact + accepted, "rule"))];
     if accepted > 0 {
         parts.push(format!("{accepted} with accepted differences"));
     }
     if refused > 0 {
         parts.push(format!("{refused} not converted"));
+    }
+    let unproven = converted.iter().filter(|one| !one.is_proven()).count();
+    if unproven > 0 {
+        let policies = if unproven == 1 { "1 policy".to_owned() } else { format!("{unproven} policies") };
+        parts.push(format!("{policies} not written"));
     }
     parts.join(", ")
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::proof::{Answer, Answers, Case, Counterexample, Proof, Trap};
-use crate::render::{counted, printable, thousands};
+use crate::render::{counted, object_diff, printable, thousands};
 use crate::semantics::DivergenceSet;
 use crate::value::{ChangeKind, GroupVersionKind, Number, Value, changes, shortened};
 use crate::yaml;
@@ -44,7 +44,7 @@ pub(super) fn text(all: &[Checked]) -> String {
 }
 
 /// `equal on 214 objects (61 matched, 60 changed; conditions covered: all)`.
-fn summary(checked: &Checked) -> String {
+pub(super) fn summary(checked: &Checked) -> String {
     let Proof { requests, matched, changed, refused, coverage, .. } = &checked.proof;
     let refused =
         if *refused > 0 { format!(", {} refused by both", thousands(*refused)) } else { String::new() };
@@ -53,10 +53,14 @@ fn summary(checked: &Checked) -> String {
     } else {
         format!("; accepted: {}", checked.accepted.join(", "))
     };
-    let objects = counted(*requests, "object");
+    let objects =
+        if *requests == 1 { "1 object".to_owned() } else { format!("{} objects", thousands(*requests)) };
+    let verdict = match checked.verdict {
+        Verdict::NotCompared if *requests > 0 => "compared only in part,".to_owned(),
+        _ => checked.verdict.words(),
+    };
     format!(
-        "{} on {objects} ({} matched, {} changed{refused}; conditions covered: {coverage}{accepted})",
-        checked.verdict.words(),
+        "{verdict} on {objects} ({} matched, {} changed{refused}; conditions covered: {coverage}{accepted})",
         thousands(*matched),
         thousands(*changed),
     )
@@ -71,6 +75,14 @@ fn block(name: &str, found: &Counterexample) -> String {
     out.push('\n');
     for (label, text) in lines(found) {
         let _ = writeln!(out, "  {label:<8} {text}");
+    }
+    if let (Answer::Admitted(old), Answer::Admitted(new)) = (&found.old, &found.new)
+        && found.kind.is_of_results()
+    {
+        out.push_str("  diff     from OLD to NEW\n");
+        object_diff(old, new).lines().for_each(|line| {
+            let _ = writeln!(out, "    {line}");
+        });
     }
     out
 }
@@ -105,7 +117,7 @@ fn numbers(divergences: DivergenceSet) -> String {
 }
 
 /// An object without what every object has: `Pod: {spec: {…}}`.
-fn shown_object(object: &Value) -> String {
+pub(super) fn shown_object(object: &Value) -> String {
     let kind = GroupVersionKind::of(object).map(|kind| kind.kind.to_string()).unwrap_or_default();
     let mut rest = object.clone();
     for field in ["apiVersion", "kind"] {
@@ -146,7 +158,7 @@ fn request_of(case: &Case) -> Option<String> {
 fn answer(before: &Value, answer: &Answer, reasons: &[String]) -> String {
     match answer {
         Answer::Unknown(why) => format!("not known: {why}"),
-        Answer::Denied { rule, message } => {
+        Answer::Denied { rule, message, .. } => {
             let message = shortened(message.lines().next().unwrap_or_default(), 2 * MAX_CHARS);
             format!("error: {rule}: {message} \u{2192} the request would be denied")
         }
@@ -240,7 +252,7 @@ pub(super) fn json(all: &[Checked]) -> String {
     format!("{}\n", Value::from_iter([("pairs", pairs)]).to_pretty_json(2))
 }
 
-fn pair_json(checked: &Checked) -> Value {
+pub(super) fn pair_json(checked: &Checked) -> Value {
     let proof = &checked.proof;
     let texts = |texts: &[String]| Value::array(texts.iter().map(|text| Value::from(&**text)).collect());
     let names = |names: &[&str]| Value::array(names.iter().map(|name| Value::from(*name)).collect());
@@ -298,7 +310,7 @@ fn answer_json(answer: &Answer) -> Value {
         Answer::Admitted(object) => {
             Value::from_iter([("outcome", Value::from("admitted")), ("object", object.clone())])
         }
-        Answer::Denied { rule, message } => Value::from_iter([
+        Answer::Denied { rule, message, .. } => Value::from_iter([
             ("outcome", Value::from("denied")),
             ("rule", Value::from(&**rule)),
             ("message", Value::from(&**message)),

@@ -3,18 +3,25 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::commands::exit::Exit;
 use crate::commands::options::RunOptions;
-use crate::commands::reporter::Reporter;
+use crate::commands::reporter::{Label, Note, NoteKind, Reporter};
 use crate::commands::spool::Spool;
 use crate::convert::{Options, Outcome, convert};
 use crate::diagnostics::Code;
+use crate::render::{counted, divergence_text};
+use crate::semantics::Semantics;
 use crate::source::{Location, create_file, read_text, replace_file, replace_read_file};
+use crate::value::Pointer;
+use crate::yaml::Source;
 
-use super::Arguments;
+use super::checked::{Checked, Verdict};
 use super::files::{PolicyFile, read_policies};
+use super::prover::{PolicySource, Prover};
 use super::report::{Converted, json, summary};
+use super::{Arguments, Effort, text};
 
 /// The names of kustomizations.
 const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
@@ -27,14 +34,14 @@ pub(super) fn run(
     reporter: &mut Reporter,
 ) {
     let Some(files) = read_policies(&arguments.policy, options, reporter) else { return };
-    let mut converted = Vec::new();
+    let mut converted: Vec<Converted<'_>> = Vec::new();
     for file in &files {
         let target = target(arguments, file);
         for policy in &file.policies {
             let result = convert(&policy.value, &policy.policy, &policy.comments, conversion);
             if !result.rules.is_empty() {
                 let target = target.as_ref().map(|path| path.display().to_string());
-                converted.push(Converted { file, policy, conversion: result, target });
+                converted.push(Converted { file, policy, conversion: result, target, checked: None });
             }
         }
     }
@@ -44,6 +51,9 @@ pub(super) fn run(
                 reporter.error(Exit::Evaluation, Code::NotConverted, one.refused(rule, refusal));
             }
         }
+    }
+    if !prove_all(&mut converted, arguments, options, reporter) {
+        return;
     }
     let is_json = arguments.output.as_deref() == Some(Path::new("json"));
     let is_written = arguments.in_place || arguments.output.is_some() && !is_json;
@@ -58,13 +68,78 @@ pub(super) fn run(
             reporter.unwritten(&error);
         }
     }
+    for one in &converted {
+        if let Some(checked) = &one.checked {
+            report_proof(one, checked, options.dialect.semantics, reporter);
+        }
+    }
     reporter.summary(&summary(&converted));
+}
+
+/// Proves that the new policies do the same as the converted rules. Errors of inputs are reported; whether there are none.
+fn prove_all(
+    converted: &mut [Converted<'_>],
+    arguments: &Arguments,
+    options: &RunOptions,
+    reporter: &mut Reporter,
+) -> bool {
+    if arguments.proof == Effort::None {
+        if !arguments.filename.is_empty() {
+            reporter.note(Code::UnusedOption, "--proof none: the objects of -f are not used");
+        }
+        return true;
+    }
+    let Some(prover) = Prover::new(arguments, options, reporter) else { return false };
+    for one in converted.iter_mut().filter(|one| !one.conversion.documents.is_empty()) {
+        let name = one.policy.policy.meta.full_name().to_string();
+        let text = one.conversion.documents.join("---\n");
+        let source = PolicySource::Text(Arc::new(Source::new(&name, text)));
+        let new = match prover.policies(&source) {
+            Ok(new) => new,
+            Err(refused) => {
+                reporter.source_errors(&refused.errors);
+                return false;
+            }
+        };
+        let checked = prover.prove(&name, (&[one.old()], &new), &source, reporter);
+        one.checked = Some(checked);
+    }
+    reporter.finish_progress();
+    true
+}
+
+/// Reports what a proof says.
+fn report_proof(one: &Converted<'_>, checked: &Checked, semantics: Semantics, reporter: &mut Reporter) {
+    let is_not_written = format!("{}: {} is not written", one.place(&Pointer::ROOT), checked.name);
+    match &checked.verdict {
+        Verdict::Equal => reporter.summary(&format!("{}: {}", checked.name, text::summary(checked))),
+        Verdict::NotCompared => {
+            let why = checked.not_compared().unwrap_or_default();
+            let message = format!(
+                "{is_not_written}: not everything can be compared: {why}. `--proof none` writes it without a proof."
+            );
+            reporter.error(Exit::Evaluation, Code::NotCompared, message);
+        }
+        Verdict::EqualBut(_) | Verdict::Differs { .. } => {
+            let found = text::text(std::slice::from_ref(checked));
+            let message = format!("{is_not_written}: it does not do the same\n{}", found.trim_end());
+            reporter.error(Exit::Changes, Code::NotProven, message);
+        }
+    }
+    if semantics == Semantics::Documented {
+        for (divergence, reached) in &checked.proof.divergences {
+            let objects = counted(reached.requests, "object");
+            let shown = text::shown_object(&reached.object);
+            let said = divergence_text(*divergence, semantics);
+            let message = format!("{} ({objects}, such as {shown}): {said}", checked.name);
+            reporter.add(Note::new(NoteKind::Omission, Label::Divergence(*divergence), message));
+        }
+    }
 }
 
 /// All documents in one stream.
 fn texts(converted: &[Converted<'_>]) -> String {
-    let documents: Vec<&str> =
-        converted.iter().flat_map(|one| &one.conversion.documents).map(String::as_str).collect();
+    let documents: Vec<&str> = converted.iter().flat_map(Converted::documents).map(String::as_str).collect();
     documents.join("---\n")
 }
 
@@ -98,8 +173,7 @@ fn write_files(
             return false;
         };
         let documents = converted.iter().filter(|one| std::ptr::eq(one.file, file));
-        let documents: Vec<&str> =
-            documents.flat_map(|one| &one.conversion.documents).map(String::as_str).collect();
+        let documents: Vec<&str> = documents.flat_map(Converted::documents).map(String::as_str).collect();
         if documents.is_empty() {
             continue;
         }

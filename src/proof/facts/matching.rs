@@ -137,10 +137,6 @@ fn add_labels(labels: &[(Text, Vec<Text>)], is_object: bool, facts: &mut Facts) 
         } else {
             let or_any = if values.is_empty() { &[Text::from("x")] } else { &**values };
             facts.add_namespace_label(key, or_any);
-            // A Namespace is selected by its own labels.
-            for value in or_any.iter().filter(|value| !value.is_empty()) {
-                facts.add_literal(keys(&["metadata", "labels", key]), Value::String(value.clone()));
-            }
         }
     }
 }

@@ -41,9 +41,10 @@ pub(super) struct Generator<'a> {
 
 impl Generator<'_> {
     /// Generates requests of all kinds, and evaluates them.
-    pub(super) fn run(&self, given: Vec<Case>) -> Vec<Run> {
+    pub(super) fn run(&self, given: &[Case], progress: &mut dyn FnMut(usize)) -> Vec<Run> {
         let mut known: BTreeSet<String> = given.iter().map(Case::identity).collect();
-        let mut runs = self.evaluate(&given);
+        let mut runs = self.evaluate(given);
+        progress(runs.len());
         let weight = |kind: &GroupVersionKind| match &*kind.kind {
             "Pod" => 4,
             "Deployment" | "CronJob" => 2,
@@ -52,11 +53,13 @@ impl Generator<'_> {
         let all: usize = self.facts.kinds.iter().map(weight).sum();
         for kind in &self.facts.kinds {
             let limit = self.limit * weight(kind) / all.max(1);
-            let context = Context { facts: self.facts, kind, schemas: self.sides.schemas() };
+            let facts = self.facts.of_kind(kind);
+            let context = Context { facts: &facts, kind, schemas: self.sides.schemas() };
             let starts =
                 runs.iter().filter(|run| GroupVersionKind::of(&run.case.object).as_ref() == Some(kind));
             let starts: Vec<Case> = starts.map(|run| run.case.clone()).collect();
-            let found = KindRun::new(self, context, limit.max(MIN_PER_KIND), &mut known).run(starts);
+            let shared = Shared { known: &mut known, progress: &mut *progress };
+            let found = KindRun::new(self, context, limit.max(MIN_PER_KIND), shared).run(starts);
             runs.extend(found);
         }
         runs
@@ -70,14 +73,20 @@ impl Generator<'_> {
 /// Each kind gets so many requests at least.
 const MIN_PER_KIND: usize = 24;
 
+/// What the runs of all kinds share.
+struct Shared<'k> {
+    /// The requests that were made.
+    known: &'k mut BTreeSet<String>,
+    progress: &'k mut dyn FnMut(usize),
+}
+
 /// The generation for one kind.
 struct KindRun<'a, 'k> {
     generator: &'a Generator<'a>,
     context: Context<'a>,
     plan: Plan,
     limit: usize,
-    /// The requests that were made, of all kinds.
-    known: &'k mut BTreeSet<String>,
+    shared: Shared<'k>,
     signatures: BTreeSet<String>,
     starts: Vec<Case>,
     runs: Vec<Run>,
@@ -85,19 +94,14 @@ struct KindRun<'a, 'k> {
 }
 
 impl<'a, 'k> KindRun<'a, 'k> {
-    fn new(
-        generator: &'a Generator<'a>,
-        context: Context<'a>,
-        limit: usize,
-        known: &'k mut BTreeSet<String>,
-    ) -> Self {
+    fn new(generator: &'a Generator<'a>, context: Context<'a>, limit: usize, shared: Shared<'k>) -> Self {
         let plan = Plan::of(&context);
         Self {
             generator,
             context,
             plan,
             limit,
-            known,
+            shared,
             signatures: BTreeSet::new(),
             starts: Vec::new(),
             runs: Vec::new(),
@@ -258,11 +262,13 @@ impl<'a, 'k> KindRun<'a, 'k> {
             for case in batch {
                 let is_valid = self.context.schemas.admits(&case.object);
                 let is_kind = GroupVersionKind::of(&case.object).as_ref() == Some(self.context.kind);
-                if is_valid && is_kind && self.known.insert(case.identity()) {
+                if is_valid && is_kind && self.shared.known.insert(case.identity()) {
                     fresh.push(case.clone());
                 }
             }
-            for run in self.generator.evaluate(&fresh) {
+            let evaluated = self.generator.evaluate(&fresh);
+            (self.shared.progress)(evaluated.len());
+            for run in evaluated {
                 self.has_lookups |= run.looked_up();
                 if self.signatures.insert(run.signature()) && self.starts.len() < MAX_STARTS {
                     self.starts.push(run.case.clone());

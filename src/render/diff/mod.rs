@@ -10,10 +10,11 @@ mod words;
 use std::sync::Arc;
 
 use crate::report::{ObjectReport, Outcome, ServerDryRun};
-use crate::value::Pointer;
+use crate::secrets::Secrets;
+use crate::value::{Pointer, Value};
 use crate::yaml::{self, Limits, Source};
 
-use super::mask::mask_of;
+use super::mask::{mask_beside, mask_of};
 use super::printable::{printable, printable_line};
 use super::{Origin, to_yaml};
 
@@ -88,6 +89,14 @@ pub fn unified_diff(report: &ObjectReport, origin: &Origin, style: &DiffStyle) -
         hunks(&before, &after, style, &mut out);
     }
     out.push_str(&dry_run_text(report, style));
+    out
+}
+
+/// The hunks between two states of an object, printed canonically and with the values of a Secret masked.
+pub fn object_diff(before: &Value, after: &Value) -> String {
+    let masked = mask_beside(before, after, &Secrets::default());
+    let mut out = String::new();
+    hunks(&to_yaml(&masked.before), &to_yaml(&masked.after), &DiffStyle::default(), &mut out);
     out
 }
 
