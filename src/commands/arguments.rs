@@ -84,6 +84,18 @@ struct InputArguments {
     /// Evaluate only policies with these names; * and ? are wildcards.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     policy_name: Vec<String>,
+    #[command(flatten)]
+    objects: ObjectArguments,
+    /// More objects that rules with targets may change: files, directories or globs. They trigger no rule,
+    /// and are printed after all others if they change.
+    #[arg(long, value_name = "PATH", value_delimiter = ',')]
+    targets: Vec<PathBuf>,
+}
+
+/// Objects from files.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub(super) struct ObjectArguments {
     /// Objects: a file, a directory, a glob, or - for standard input.
     #[arg(short = 'f', long, value_name = "PATH", value_delimiter = ',')]
     filename: Vec<PathBuf>,
@@ -112,10 +124,21 @@ struct InputArguments {
     /// default is that of the kubeconfig's context for live objects and with --live, otherwise `default`.
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
-    /// More objects that rules with targets may change: files, directories or globs. They trigger no rule,
-    /// and are printed after all others if they change.
-    #[arg(long, value_name = "PATH", value_delimiter = ',')]
-    targets: Vec<PathBuf>,
+}
+
+impl ObjectArguments {
+    /// The options with these objects.
+    pub(super) fn choose(self, options: RunOptions) -> RunOptions {
+        RunOptions {
+            manifests: self.filename,
+            recursive: self.recursive,
+            exclude: self.exclude,
+            kustomize_options: self.kustomize_options,
+            kustomizations: self.kustomize,
+            namespace: self.namespace,
+            ..options
+        }
+    }
 }
 
 /// The rules that are evaluated.
@@ -139,14 +162,8 @@ impl RuleArguments {
 struct RequestArguments {
     #[command(flatten)]
     values: ValueArguments,
-    #[arg(
-        long,
-        alias = "exception",
-        value_name = "PATH",
-        value_delimiter = ',',
-        help = "PolicyExceptions of kyverno.io and policies.kyverno.io: a file, a directory with everything below it, or a glob"
-    )]
-    exceptions: Vec<PathBuf>,
+    #[command(flatten)]
+    exceptions: ExceptionArguments,
     /// The operation of the requests: CREATE, UPDATE, DELETE or CONNECT. The default is CREATE, and UPDATE
     /// for live objects.
     #[arg(long, value_name = "NAME", value_parser = operation)]
@@ -158,6 +175,28 @@ struct RequestArguments {
     /// The stored objects of an update: a file, a directory or a glob.
     #[arg(long, value_name = "PATH", value_delimiter = ',')]
     old: Vec<PathBuf>,
+    #[command(flatten)]
+    context: ContextArguments,
+}
+
+/// Exceptions from policies.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Request")]
+pub(super) struct ExceptionArguments {
+    #[arg(
+        long,
+        alias = "exception",
+        value_name = "PATH",
+        value_delimiter = ',',
+        help = "PolicyExceptions of kyverno.io and policies.kyverno.io: a file, a directory with everything below it, or a glob"
+    )]
+    pub(super) exceptions: Vec<PathBuf>,
+}
+
+/// What policies load, and the schemas of objects.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Request")]
+pub(super) struct ContextArguments {
     #[arg(
         long,
         value_name = "PATH",
@@ -181,6 +220,13 @@ struct RequestArguments {
     images: Vec<PathBuf>,
 }
 
+impl ContextArguments {
+    /// The options with these inputs.
+    pub(super) fn choose(self, options: RunOptions) -> RunOptions {
+        RunOptions { crds: self.crds, context_from: self.context_from, images: self.images, ..options }
+    }
+}
+
 /// Values of variables, and the sender of the requests.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Request")]
@@ -199,10 +245,17 @@ pub(super) struct ValueArguments {
     pub(super) userinfo: Option<PathBuf>,
 }
 
-/// How policies are read, and what they see.
+impl ValueArguments {
+    /// The options with these values.
+    pub(super) fn choose(self, options: RunOptions) -> RunOptions {
+        RunOptions { values: self.values, set: self.set, user_info: self.userinfo, ..options }
+    }
+}
+
+/// How policies are read.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Evaluation")]
-pub(super) struct DialectArguments {
+pub(super) struct SemanticsArguments {
     /// Which side to take where Kyverno's documentation and its controllers differ.
     #[arg(long, value_name = "NAME", value_parser = choice_parser(&SEMANTICS), default_value = "documented")]
     semantics: Semantics,
@@ -211,6 +264,21 @@ pub(super) struct DialectArguments {
     /// smp.
     #[arg(long, value_name = "NAME", value_parser = choice_parser(&LEGACY_MODES), default_value = "doc")]
     legacy: LegacyMode,
+}
+
+impl SemanticsArguments {
+    /// The dialect that they name.
+    pub(super) const fn dialect(self) -> Dialect {
+        Dialect { semantics: self.semantics, legacy: self.legacy }
+    }
+}
+
+/// How policies are read, and what they see.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Evaluation")]
+pub(super) struct DialectArguments {
+    #[command(flatten)]
+    semantics: SemanticsArguments,
     /// The state of manifests that policies see; live objects are already admitted.
     #[arg(long, value_name = "NAME", value_parser = choice_parser(&VIEWS), default_value = "admitted")]
     pub(super) view: View,
@@ -223,7 +291,7 @@ pub(super) struct DialectArguments {
 impl DialectArguments {
     /// The dialect that they name.
     pub(super) const fn dialect(self) -> Dialect {
-        Dialect { semantics: self.semantics, legacy: self.legacy }
+        self.semantics.dialect()
     }
 }
 
@@ -264,6 +332,24 @@ const OFFLINE: [&str; 2] = ["filename", "kustomize"];
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Cluster")]
 struct ClusterArguments {
+    #[command(flatten)]
+    live: LiveArguments,
+    /// Use the policies of the cluster, too. A policy of -p replaces the one with the same name.
+    #[arg(long)]
+    cluster_policies: bool,
+    /// Check whether this user or service account (system:serviceaccount:NAMESPACE:NAME) may read and update
+    /// the targets of rules. Kyverno's background controller needs these rights. With --as, the rights of
+    /// that user are always checked.
+    #[arg(long, value_name = "SUBJECT")]
+    check_rights: Option<String>,
+    #[command(flatten)]
+    source: ClusterSourceArguments,
+}
+
+/// Live objects, and the state of their cluster.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Cluster")]
+pub(super) struct LiveArguments {
     /// Live objects, as in kubectl: TYPE[,TYPE…] [NAME…] or TYPE/NAME…. Without a TYPE, but with -A, -n or a
     /// selector: all kinds that the policies can match.
     #[arg(value_name = "TYPE", conflicts_with_all = OFFLINE, help_heading = None)]
@@ -291,14 +377,12 @@ struct ClusterArguments {
     /// resources and stored objects. The cluster is only read, with your rights.
     #[arg(long, conflicts_with = "objects")]
     live: bool,
-    /// Use the policies of the cluster, too. A policy of -p replaces the one with the same name.
-    #[arg(long)]
-    cluster_policies: bool,
-    /// Check whether this user or service account (system:serviceaccount:NAMESPACE:NAME) may read and update
-    /// the targets of rules. Kyverno's background controller needs these rights. With --as, the rights of
-    /// that user are always checked.
-    #[arg(long, value_name = "SUBJECT")]
-    check_rights: Option<String>,
+}
+
+/// The cluster, or a recording of it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Cluster")]
+pub(super) struct ClusterSourceArguments {
     /// Write every response of the cluster to a directory, for --replay. Values of Secrets are not recorded.
     #[arg(long, value_name = "DIR", conflicts_with = "replay")]
     record: Option<PathBuf>,
@@ -394,25 +478,15 @@ impl ConnectionArguments {
 impl From<RunArguments> for RunOptions {
     fn from(arguments: RunArguments) -> Self {
         let RunArguments { input, request, .. } = arguments;
+        let options = request.context.choose(input.objects.choose(arguments.engine.options()));
+        let options = request.values.choose(options);
         Self {
             policies: input.policy,
             choice: PolicyChoice { policies: input.policy_name, rules: Vec::new() },
             skip_unsupported: arguments.skip_unsupported,
-            manifests: input.filename,
-            recursive: input.recursive,
-            exclude: input.exclude,
-            kustomize_options: input.kustomize_options,
-            kustomizations: input.kustomize,
             targets: input.targets,
-            namespace: input.namespace,
-            values: request.values.values,
-            set: request.values.set,
-            user_info: request.values.userinfo,
-            exceptions: request.exceptions,
-            crds: request.crds,
+            exceptions: request.exceptions.exceptions,
             old: request.old,
-            context_from: request.context_from,
-            images: request.images,
             operation: request.operation,
             on_policy_update: request.on_policy_update,
             dialect: arguments.dialect.dialect(),
@@ -427,7 +501,7 @@ impl From<RunArguments> for RunOptions {
             workers: arguments.workers.map_or(0, usize::from),
             show_secrets: arguments.show_secrets,
             cluster: arguments.cluster.into(),
-            ..arguments.engine.options()
+            ..options
         }
     }
 }
@@ -435,17 +509,27 @@ impl From<RunArguments> for RunOptions {
 impl From<ClusterArguments> for ClusterOptions {
     fn from(arguments: ClusterArguments) -> Self {
         Self {
-            resources: arguments.objects,
-            all_namespaces: arguments.all_namespaces,
-            label_selector: arguments.selector,
-            field_selector: arguments.field_selector,
-            chunk_size: arguments.chunk_size,
-            live: arguments.live,
             policies: arguments.cluster_policies,
             check_rights: arguments.check_rights,
-            record: arguments.record,
-            replay: arguments.replay,
-            connection: arguments.connection.connection(),
+            ..Self::of(arguments.live, arguments.source)
+        }
+    }
+}
+
+impl ClusterOptions {
+    /// Live objects of a cluster.
+    pub(super) fn of(live: LiveArguments, source: ClusterSourceArguments) -> Self {
+        Self {
+            resources: live.objects,
+            all_namespaces: live.all_namespaces,
+            label_selector: live.selector,
+            field_selector: live.field_selector,
+            chunk_size: live.chunk_size,
+            live: live.live,
+            record: source.record,
+            replay: source.replay,
+            connection: source.connection.connection(),
+            ..Self::default()
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::source::cluster::{
     Cluster, ClusterError, ListedObject, ObjectArguments, PageBatch, Pages, Selection, lacks, serves,
 };
 use crate::source::{Content, InputBatch, InputDocument, Manifests, SourceError};
+use crate::value::Value;
 
 use super::driver::Presentation;
 use super::exit::Exit;
@@ -36,15 +37,7 @@ pub(super) fn run(
     presentation: &Presentation<'_>,
     reporter: &mut Reporter,
 ) -> Option<RunSummary> {
-    let arguments = object_arguments(options, reporter)?;
-    // With refused policies the cluster is not read.
-    let session = session?;
-    let cluster = session.cluster.as_ref()?;
-    let selections = if arguments.types.is_empty() {
-        fitting(&arguments, &**cluster, session, reporter)?
-    } else {
-        named(&arguments, &**cluster, session, reporter)?
-    };
+    let (session, cluster, selections) = selected(options, session, reporter)?;
     let mut manifests = Manifests::new(options.input_limits);
     if !add_targets(options, session, &mut manifests, reporter) {
         return None;
@@ -56,15 +49,65 @@ pub(super) fn run(
     let mut inconsistent = Vec::new();
     let chunks = Reading::new(pages, &selections, &kinds, &mut inconsistent);
     let summary = presentation.run(session, &world, chunks, reporter);
-    for name in inconsistent {
-        reporter.omission(Code::Inconsistent, format_args!(
-            "{name}: the list expired while it was read; objects that were created, changed or deleted meanwhile may be missing or outdated"
-        ));
-    }
+    note_inconsistent(inconsistent, reporter);
     if summary.tally.objects == 0 && reporter.exit() < Exit::Cluster {
         report_no_objects(&selections, &**cluster, reporter);
     }
     Some(summary)
+}
+
+/// Reads the live objects of the options. All errors are reported; `None` if there are none because of them.
+pub(super) fn objects(
+    options: &RunOptions,
+    session: &Session,
+    reporter: &mut Reporter,
+) -> Option<Vec<Value>> {
+    let (_, cluster, selections) = selected(options, Some(session), reporter)?;
+    let kinds = KindProgress::new(selections.len());
+    let pages = Pages::start(Arc::clone(cluster), selections.clone(), options.cluster.chunk_size);
+    let mut inconsistent = Vec::new();
+    let mut objects = Vec::new();
+    let mut errors = Vec::new();
+    for batch in Reading::new(pages, &selections, &kinds, &mut inconsistent) {
+        for document in batch.documents() {
+            match document {
+                Ok(document) => objects.extend(document.value().cloned()),
+                Err(error) => errors.push(error),
+            }
+        }
+    }
+    reporter.unread_files(&errors);
+    note_inconsistent(inconsistent, reporter);
+    if objects.is_empty() && errors.is_empty() {
+        report_no_objects(&selections, &**cluster, reporter);
+    }
+    (errors.is_empty() || !objects.is_empty()).then_some(objects)
+}
+
+/// What the options select in the cluster of a session. Errors are reported; `None` if there are any. With refused
+/// policies the cluster is not read.
+fn selected<'s>(
+    options: &RunOptions,
+    session: Option<&'s Session>,
+    reporter: &mut Reporter,
+) -> Option<(&'s Session, &'s Arc<dyn Cluster>, Vec<Selection>)> {
+    let arguments = object_arguments(options, reporter)?;
+    let session = session?;
+    let cluster = session.cluster.as_ref()?;
+    let selections = if arguments.types.is_empty() {
+        fitting(&arguments, &**cluster, session, reporter)?
+    } else {
+        named(&arguments, &**cluster, session, reporter)?
+    };
+    Some((session, cluster, selections))
+}
+
+fn note_inconsistent(names: Vec<String>, reporter: &mut Reporter) {
+    for name in names {
+        reporter.omission(Code::Inconsistent, format_args!(
+            "{name}: the list expired while it was read; objects that were created, changed or deleted meanwhile may be missing or outdated"
+        ));
+    }
 }
 
 /// How many objects of a batch there are for each thread: results need many times the memory of the objects, and all

@@ -26,6 +26,8 @@ pub(super) struct RunOptions {
     pub(super) skip_unsupported: bool,
     /// The objects; none for live objects.
     pub(super) manifests: Vec<PathBuf>,
+    /// Whether the run needs no objects.
+    pub(super) objects_are_optional: bool,
     /// Whether the directories below those in `manifests` are read, too.
     pub(super) recursive: bool,
     /// Globs of files and directories that are left out.
@@ -217,14 +219,19 @@ impl RunOptions {
     }
 
     pub(super) const fn is_live(&self) -> bool {
-        self.manifests.is_empty() && self.kustomizations.is_empty()
+        self.manifests.is_empty()
+            && self.kustomizations.is_empty()
+            && (!self.objects_are_optional || self.names_live_objects())
     }
 
-    /// Whether any objects are named, in manifests or on a cluster.
+    /// Whether there are the objects that the run needs.
     const fn names_objects(&self) -> bool {
+        !self.is_live() || self.names_live_objects()
+    }
+
+    const fn names_live_objects(&self) -> bool {
         let cluster = &self.cluster;
-        !self.is_live()
-            || !cluster.resources.is_empty()
+        !cluster.resources.is_empty()
             || cluster.all_namespaces
             || self.namespace.is_some()
             || cluster.label_selector.is_some()

@@ -19,11 +19,12 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::admission::{KindSchemas, View};
-use crate::engine::Limits;
+use crate::engine::{Limits, Values, World};
 use crate::patch::Schemas;
-use crate::policy::Policy;
+use crate::policy::{CelExceptions, Policy, PolicyExceptions, UserInfo};
+use crate::secrets::Secrets;
 use crate::semantics::{Divergence, DivergenceSet, Semantics};
-use crate::value::{GroupVersionKind, Value};
+use crate::value::{GroupVersionKind, Text, Value};
 
 pub use compare::DifferenceKind;
 pub use coverage::Coverage;
@@ -58,6 +59,18 @@ pub struct Options {
     pub seed: u64,
     /// The time that policies see.
     pub now: Timestamp,
+    /// Values of variables.
+    pub values: Values,
+    /// Exceptions from classic policies.
+    pub exceptions: PolicyExceptions,
+    /// Exceptions from CEL policies.
+    pub cel_exceptions: CelExceptions,
+    /// The ordinary user of requests, if known.
+    pub user: Option<UserInfo>,
+    /// Whether lookups come from a recording without the values of Secrets.
+    pub is_replay: bool,
+    /// The namespace of objects that name none; empty means `default`.
+    pub namespace: Text,
     /// Limits of the evaluation of one rule on one object.
     pub limits: Limits,
 }
@@ -127,6 +140,8 @@ pub struct Counterexample {
     pub requests: usize,
     /// What the new policies may have fallen into.
     pub traps: Vec<Trap>,
+    /// The values that must not be shown, if the request or what it looks up is not generated.
+    pub secrets: Option<Secrets>,
 }
 
 impl Proof {
@@ -142,7 +157,7 @@ pub fn kinds(policies: &[Policy]) -> Vec<GroupVersionKind> {
 }
 
 /// What is compared.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Input<'a> {
     /// The policies that are replaced.
     pub old: &'a [Policy],
@@ -153,13 +168,20 @@ pub struct Input<'a> {
     pub new_in_kyverno: Option<&'a [Policy]>,
     /// Objects beside the generated ones.
     pub given: &'a [Value],
+    /// What given objects look up; where it has nothing, what they look up is generated.
+    pub world: Option<&'a dyn World>,
+    /// Whether generated objects look it up, too.
+    pub is_world_of_all: bool,
 }
 
 /// Compares two sets of policies on given objects and on generated requests. `progress` gets the number of requests that
 /// were evaluated since its last call.
 pub fn prove(input: &Input<'_>, options: &Options, progress: &mut dyn FnMut(usize)) -> Proof {
     let Input { old, new, given, .. } = *input;
-    let facts = Facts::of(old, new);
+    let mut facts = Facts::of(old, new);
+    if let (Some(ordinary), Some(user)) = (facts.users.first_mut(), &options.user) {
+        ordinary.clone_from(user);
+    }
     let sides = Sides::new(input, &facts.users, &facts.data_keys, options);
     let limit = options.requests_per_rule.saturating_mul(facts.rules.max(1));
     let generator = Generator { sides: &sides, facts: &facts, limit, seed: options.seed };

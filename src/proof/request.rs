@@ -11,6 +11,7 @@ use crate::diagnostics::Code;
 use crate::engine::{Engine, Lookup, LookupError, LookupSource, World};
 use crate::report::{ElementOutcome, ObjectReport, Outcome, RuleReport, SkipReason, Trace};
 use crate::resources::{KindResource, Resources, builtin_resource};
+use crate::secrets::Secrets;
 use crate::semantics::DivergenceSet;
 use crate::value::{GroupVersionKind, PathSet, Text, Value};
 
@@ -49,12 +50,14 @@ pub enum Answers {
 }
 
 /// What all requests see.
-#[derive(Debug)]
-pub(super) struct Surroundings {
+pub(super) struct Surroundings<'a> {
     /// The time.
     pub(super) now: Timestamp,
     /// The keys of data that lookups are expected to have.
     pub(super) data_keys: Vec<Text>,
+    /// What is looked up by given objects, or by all.
+    pub(super) world: Option<&'a dyn World>,
+    pub(super) is_world_of_all: bool,
 }
 
 /// What a set of policies makes of a request.
@@ -91,6 +94,8 @@ pub(super) struct Evaluated {
     pub(super) is_matched: bool,
     /// The divergences between documentation and Kyverno that were reached.
     pub(super) divergences: DivergenceSet,
+    /// The Secrets that were read.
+    pub(super) secrets: Secrets,
 }
 
 impl Evaluated {
@@ -104,6 +109,7 @@ impl Evaluated {
             looked_up: false,
             is_matched: false,
             divergences: DivergenceSet::NONE,
+            secrets: Secrets::default(),
         }
     }
 }
@@ -122,6 +128,11 @@ impl Case {
         }
     }
 
+    /// Whether it is given, or made from one that is.
+    pub(super) fn is_given(&self) -> bool {
+        self.origin.starts_with(super::GIVEN)
+    }
+
     /// What tells it from others; the origin does not.
     pub(super) fn identity(&self) -> String {
         let old = self.old.as_ref().map(Value::to_json).unwrap_or_default();
@@ -135,7 +146,7 @@ impl Case {
     }
 
     /// Evaluates the policies of an engine.
-    pub(super) fn evaluate(&self, engine: &Engine, surroundings: &Surroundings) -> Evaluated {
+    pub(super) fn evaluate(&self, engine: &Engine, surroundings: &Surroundings<'_>) -> Evaluated {
         let world = CaseWorld { case: self, surroundings, looked_up: AtomicBool::new(false) };
         let report = engine.mutate(&self.object, self.old.as_ref(), &world);
         let answer = answer(&report);
@@ -151,6 +162,7 @@ impl Case {
             looked_up: world.looked_up.load(Ordering::Relaxed),
             is_matched: seen.is_matched,
             divergences: report.divergences(),
+            secrets: report.secrets,
         }
     }
 }
@@ -262,10 +274,21 @@ fn kind_of(reason: &SkipReason) -> String {
     }
 }
 
+/// A list without its items, or an object without its data.
+fn emptied(mut value: Value) -> Value {
+    if value.get("items").is_some() {
+        value.insert("items", Value::array(Vec::new()));
+        return value;
+    }
+    let Some(members) = value.as_object() else { return value };
+    let head = members.iter().filter(|(key, _)| ["apiVersion", "kind", "metadata"].contains(&&***key));
+    head.map(|(key, member)| (key.clone(), member.clone())).collect()
+}
+
 /// The cluster of a request.
 struct CaseWorld<'a> {
     case: &'a Case,
-    surroundings: &'a Surroundings,
+    surroundings: &'a Surroundings<'a>,
     looked_up: AtomicBool,
 }
 
@@ -280,16 +303,29 @@ impl World for CaseWorld<'_> {
     }
 
     fn namespace_labels(&self, namespace: &str) -> Option<Value> {
-        let mut labels = self.case.namespace_labels.clone();
+        let known = self.world().and_then(|world| world.namespace_labels(namespace));
+        let mut labels = known.unwrap_or_else(Value::empty_object);
+        for (key, value) in self.case.namespace_labels.as_object().into_iter().flatten() {
+            labels.insert(key.clone(), value.clone());
+        }
         labels.insert(NAME_LABEL, Value::from(namespace));
         Some(labels)
     }
 
     fn resource(&self, kind: &GroupVersionKind) -> KindResource<'_> {
-        builtin_resource(kind)
+        self.surroundings.world.map_or_else(|| builtin_resource(kind), |world| world.resource(kind))
     }
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
+        let given = self.world().map(|world| world.lookup(lookup));
+        if let Some(found) = given.filter(|found| *found != Err(LookupError::NotGiven)) {
+            self.looked_up.store(true, Ordering::Relaxed);
+            return match self.case.answers {
+                Answers::Present => found,
+                Answers::Empty => found.map(emptied),
+                Answers::Absent => Err(LookupError::NotFound),
+            };
+        }
         match lookup.source {
             LookupSource::ConfigMap { namespace, name } => {
                 let kind = GroupVersionKind::new("v1", "ConfigMap");
@@ -302,6 +338,12 @@ impl World for CaseWorld<'_> {
 }
 
 impl CaseWorld<'_> {
+    /// The inputs, if the request sees them.
+    fn world(&self) -> Option<&dyn World> {
+        let Surroundings { world, is_world_of_all, .. } = self.surroundings;
+        world.filter(|_| *is_world_of_all || self.case.is_given())
+    }
+
     /// An object of the cluster.
     fn object(
         &self,

@@ -14,7 +14,7 @@ use super::{Counterexample, Differences, Key, difference_of};
 const MAX_EVALUATIONS: usize = 600;
 
 pub(super) struct Shrinker<'a> {
-    pub(super) sides: &'a Sides,
+    pub(super) sides: &'a Sides<'a>,
     /// The view in which requests differ.
     pub(super) view: View,
 }
@@ -101,6 +101,11 @@ impl Shrinker<'_> {
             all
         });
         let new = in_kyverno.unwrap_or(new);
+        let secrets = self.sides.is_real(&case).then(|| {
+            let mut all = old.secrets.clone();
+            all.extend(&new.secrets);
+            all
+        });
         let answer = match (kind, reversed) {
             (DifferenceKind::PolicyOrder, Some(reversed)) => reversed,
             _ => new.answer,
@@ -116,6 +121,7 @@ impl Shrinker<'_> {
             divergences,
             requests,
             traps: Vec::new(),
+            secrets,
         }
     }
 
@@ -123,9 +129,7 @@ impl Shrinker<'_> {
     fn differing(&self, case: &Case, wanted: &Difference) -> Option<(Run, Difference)> {
         // What is given may be anything.
         let is_valid = |object: &Value| self.sides.schemas().admits(object);
-        if *case.origin != *super::GIVEN
-            && !(is_valid(&case.object) && case.old.as_ref().is_none_or(is_valid))
-        {
+        if !case.is_given() && !(is_valid(&case.object) && case.old.as_ref().is_none_or(is_valid)) {
             return None;
         }
         let run = self.sides.run(case);

@@ -10,15 +10,14 @@ use super::schema::ObjectSchemas;
 use super::{Input, Options};
 
 /// Both sides, for each user of requests.
-#[derive(Debug)]
-pub(super) struct Sides {
+pub(super) struct Sides<'a> {
     old: Vec<Engine>,
     new: Vec<Engine>,
     /// The new policies in reverse order, if there are several.
     reversed: Vec<Engine>,
     /// The new policies under the semantics of Kyverno, if the others are documented ones.
     in_kyverno: Vec<Engine>,
-    surroundings: Surroundings,
+    surroundings: Surroundings<'a>,
     schemas: ObjectSchemas,
 }
 
@@ -45,9 +44,9 @@ pub(super) struct Answers {
     pub(super) in_kyverno: Option<Evaluated>,
 }
 
-impl Sides {
+impl<'a> Sides<'a> {
     pub(super) fn new(
-        Input { old, new, new_in_kyverno, .. }: &Input<'_>,
+        Input { old, new, new_in_kyverno, world, is_world_of_all, .. }: &Input<'a>,
         users: &[UserInfo],
         data_keys: &[Text],
         options: &Options,
@@ -71,9 +70,19 @@ impl Sides {
             reversed: if new.len() > 1 { engines(&backwards) } else { Vec::new() },
             in_kyverno: in_kyverno
                 .map_or_else(Vec::new, |policies| engines_in(&by_name(policies), Semantics::Kyverno)),
-            surroundings: Surroundings { now: options.now, data_keys: data_keys.to_vec() },
+            surroundings: Surroundings {
+                now: options.now,
+                data_keys: data_keys.to_vec(),
+                world: *world,
+                is_world_of_all: *is_world_of_all,
+            },
             schemas: ObjectSchemas::new(options.kind_schemas.clone()),
         }
+    }
+
+    /// Whether values of what a request reads are not generated.
+    pub(super) fn is_real(&self, case: &Case) -> bool {
+        case.is_given() || self.surroundings.world.is_some() && self.surroundings.is_world_of_all
     }
 
     pub(super) const fn schemas(&self) -> &ObjectSchemas {
@@ -114,6 +123,11 @@ fn settings(user: &UserInfo, options: &Options) -> Settings {
         schemas: options.schemas.clone(),
         kind_schemas: options.kind_schemas.clone(),
         user: Some(user.clone()),
+        values: options.values.clone(),
+        exceptions: options.exceptions.clone(),
+        cel_exceptions: options.cel_exceptions.clone(),
+        namespace: options.namespace.clone(),
+        is_replay: options.is_replay,
         limits: options.limits,
         trace: true,
         ..Settings::default()

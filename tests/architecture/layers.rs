@@ -95,6 +95,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
             "regexp",
             "report",
             "resources",
+            "secrets",
             "semantics",
             "variables",
             "yaml",

@@ -126,6 +126,104 @@ fn given_objects_are_compared_first() {
     assert_eq!((code, &*stdout), (Some(2), ""), "{stderr}");
 }
 
+/// The label is the name of an object of a kind that nobody knows.
+const OWNER: &str = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: owner}
+spec:
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    context: [{name: owner, apiCall: {urlPath: /apis/example.com/v1/namespaces/shop/owners/a}}]
+    mutate: {patchStrategicMerge: {metadata: {labels: {owner: '{{ owner.spec.name }}'}}}}
+";
+
+#[test]
+fn context_objects_are_looked_up() {
+    let definition = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: owners.example.com}
+spec:
+  group: example.com
+  names: {kind: Owner, plural: owners, singular: owner}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+";
+    let owner =
+        "apiVersion: example.com/v1\nkind: Owner\nmetadata: {name: a, namespace: shop}\nspec: {name: jane}\n";
+    let other = OWNER.replace("spec.name", "spec.surname");
+    let files =
+        folder(&[("old.yaml", OWNER), ("new.yaml", &other), ("owner.yaml", owner), ("crd.yaml", definition)]);
+    let given = ["--context-from", "owner.yaml", "--crds", "crd.yaml"];
+    assert_eq!(check(files.path(), &["old.yaml", "old.yaml"]).0, Some(3));
+    let (code, stdout, stderr) = check(files.path(), &[&["old.yaml", "old.yaml"][..], &given].concat());
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    let (code, stdout, _) = check(files.path(), &[&["old.yaml", "new.yaml"][..], &given].concat());
+    assert_eq!(code, Some(1));
+    assert!(stdout.contains("  OLD      changed: + metadata.labels: {owner: jane}"), "{stdout}");
+}
+
+#[test]
+fn exceptions_and_values_are_those_of_the_run() {
+    let classic_exception = "apiVersion: kyverno.io/v2
+kind: PolicyException
+metadata: {name: e, namespace: default}
+spec:
+  exceptions: [{policyName: a, ruleNames: [r]}]
+  match: {any: [{resources: {kinds: [ConfigMap]}}]}
+";
+    let call = "    context: [{name: tier, apiCall: {service: {url: 'http://a.b'}}}]\n    mutate";
+    let gold = classic("a", "ConfigMap", "'{{ tier }}'").replace("    mutate", call);
+    let files = folder(&[
+        ("old.yaml", &classic("a", "ConfigMap", "shop")),
+        ("new.yaml", &cel("a", "configmaps", "shop")),
+        ("exception.yaml", classic_exception),
+        ("tier.yaml", &gold),
+        ("gold.yaml", &cel("a", "configmaps", "gold")),
+    ]);
+    // Only OLD is exempted.
+    let (code, stdout, _) = check(files.path(), &["old.yaml", "new.yaml", "--exceptions", "exception.yaml"]);
+    assert_eq!(code, Some(1), "{stdout}");
+    assert!(stdout.contains("NEW changes what OLD leaves alone"), "{stdout}");
+    assert_eq!(check(files.path(), &["tier.yaml", "gold.yaml"]).0, Some(3));
+    let (code, stdout, stderr) = check(files.path(), &["tier.yaml", "gold.yaml", "--set", "tier=gold"]);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+}
+
+#[test]
+fn live_objects_are_compared() {
+    let files = folder(&[("old.yaml", &classic("a", "ConfigMap", "shop"))]);
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/docs/diagnostic_examples/cluster");
+    let objects = |arguments: &[&str]| {
+        let (code, stdout, stderr) =
+            check(files.path(), &[&["old.yaml", "old.yaml", "-o", "json"], arguments].concat());
+        assert_eq!(code, Some(0), "{stdout}{stderr}");
+        let result = Value::from_json(&stdout).unwrap();
+        let count = result.get("pairs").unwrap().at(0).unwrap().get("objects").unwrap().to_json();
+        count.parse::<usize>().unwrap()
+    };
+    // The recording has twelve.
+    assert_eq!(objects(&["configmaps", "-n", "web", "--replay", recording]), objects(&[]) + 12);
+}
+
+#[test]
+fn secrets_that_are_given_are_not_shown() {
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: given}\ndata: {a: c2VjcmV0, b: x, c: x, d: x, e: x, f: x, g: x}\n";
+    let new = cel("a", "secrets", "shop").replace(
+        "  mutations:",
+        "  matchConditions: [{name: few, expression: 'size(object.?data.orValue({})) != 7'}]\n  mutations:",
+    );
+    let files =
+        folder(&[("old.yaml", &classic("a", "Secret", "shop")), ("new.yaml", &new), ("s.yaml", secret)]);
+    let (code, stdout, _) = check(files.path(), &["old.yaml", "new.yaml", "-f", "s.yaml"]);
+    assert_eq!(code, Some(1));
+    assert!(stdout.contains("data: {a: '***'") && !stdout.contains("c2VjcmV0"), "{stdout}");
+}
+
 #[test]
 fn pairs_that_cannot_be_compared_are_errors() {
     let files = folder(&[

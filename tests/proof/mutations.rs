@@ -224,7 +224,14 @@ fn is_found(mutant: &Mutant) -> Option<bool> {
     if original[0].has_targets() || !mutated[0].meta().refused.is_empty() {
         return None;
     }
-    let input = Input { old: &original, new: &mutated, new_in_kyverno: None, given: &[] };
+    let input = Input {
+        old: &original,
+        new: &mutated,
+        new_in_kyverno: None,
+        given: &[],
+        world: None,
+        is_world_of_all: false,
+    };
     // Most faults are found by a fast proof.
     let mut results = [60, Options::FULL].into_iter().map(|requests_per_rule| {
         let options = Options {

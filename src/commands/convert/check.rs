@@ -14,38 +14,28 @@ use crate::render::counted;
 
 use super::checked::{Checked, Verdict};
 use super::pairs::{PolicyPair, pairs};
-use super::prover::{PolicySource, Prover};
+use super::prover::{Pair, PolicySource, Prover, policies};
 use super::text::{json, markdown, text};
-use super::{Arguments, Output};
+use super::{Output, Task};
 
 /// Proves the pairs of the arguments. Errors are reported.
-pub(super) fn run(
-    arguments: &Arguments,
-    output: Option<Output>,
-    options: &RunOptions,
-    reporter: &mut Reporter,
-) {
-    let [old, new] = &*arguments.check else { return };
+pub(super) fn run(task: &Task, output: Option<Output>, options: &RunOptions, reporter: &mut Reporter) {
+    let [old, new] = &*task.check else { return };
     let Some(found) = reporter.ok(pairs(old, new)) else { return };
-    let Some(prover) = Prover::new(arguments, options, reporter) else { return };
     for (side, names) in [(old, &found.only_old), (new, &found.only_new)] {
         if !names.is_empty() {
             let message = format!("{}: without a counterpart: {}", side.display(), names.join(", "));
             reporter.note(Code::UnusedInput, message);
         }
     }
-    let mut all = Vec::new();
-    let count = found.pairs.len();
-    for pair in found.pairs {
-        let Some([old, new]) = load(&pair, &prover, reporter) else { continue };
-        let source = PolicySource::Path(&pair.new);
-        all.push(prover.prove(&pair.name, (&old, &new), &source, reporter));
-    }
-    reporter.finish_progress();
+    let loaded = found.pairs.iter().map(|pair| load(pair, options, reporter));
+    let loaded: Vec<Option<Pair<'_>>> = loaded.collect();
+    let Some(prover) = Prover::new(task, options, loaded.iter().flatten(), reporter) else { return };
     // As everywhere, nothing is printed if an input cannot be read.
-    if all.len() == count {
-        print(&all, output, reporter);
-    }
+    let Some(pairs) = loaded.into_iter().collect::<Option<Vec<_>>>() else { return };
+    let all: Vec<Checked> = pairs.iter().map(|pair| prover.prove(pair, reporter)).collect();
+    prover.finish(reporter);
+    print(&all, output, reporter);
 }
 
 /// Prints the result, and sets the exit code.
@@ -83,8 +73,8 @@ fn print(all: &[Checked], output: Option<Output>, reporter: &mut Reporter) {
 }
 
 /// The policies of both sides. Errors are reported; `None` if there are any.
-fn load(pair: &PolicyPair, prover: &Prover<'_>, reporter: &mut Reporter) -> Option<[Vec<Policy>; 2]> {
-    let [old, new] = [&pair.old, &pair.new].map(|path| policies(path, prover, reporter));
+fn load<'p>(pair: &'p PolicyPair, options: &RunOptions, reporter: &mut Reporter) -> Option<Pair<'p>> {
+    let [old, new] = [&pair.old, &pair.new].map(|path| mutating(path, options, reporter));
     let (old, new) = (old?, new?);
     let kinds = |policies: &[Policy]| proof::kinds(policies);
     let (of_old, of_new) = (kinds(&old), kinds(&new));
@@ -97,17 +87,12 @@ fn load(pair: &PolicyPair, prover: &Prover<'_>, reporter: &mut Reporter) -> Opti
         reporter.error(Exit::Input, Code::ArgumentConflict, message);
         return None;
     }
-    Some([old, new])
+    Some(Pair { name: pair.name.clone(), old, new, source: PolicySource::Path(&pair.new) })
 }
 
-fn policies(path: &Path, prover: &Prover<'_>, reporter: &mut Reporter) -> Option<Vec<Policy>> {
-    let policies = match prover.policies(&PolicySource::Path(path)) {
-        Ok(policies) => policies,
-        Err(refused) => {
-            reporter.source_errors(&refused.errors);
-            return None;
-        }
-    };
+/// The policies of a path, of which one at least must have a mutate rule.
+fn mutating(path: &Path, options: &RunOptions, reporter: &mut Reporter) -> Option<Vec<Policy>> {
+    let policies = policies(&PolicySource::Path(path), options, reporter)?;
     if policies.iter().all(|policy| policy.rules().is_empty()) {
         let message = format!("{}: no mutate rule to compare", path.display());
         reporter.error(Exit::Input, Code::NoDocument, message);

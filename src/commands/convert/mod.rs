@@ -16,13 +16,14 @@ use clap::{Args, ValueEnum};
 use crate::convert::{Difference, Options, Target};
 use crate::diagnostics::Code;
 use crate::proof;
-use crate::semantics::Semantics;
 use crate::source::custom_kinds;
 
-use super::argument_values::choice_parser;
-use super::arguments::{EngineArguments, SEMANTICS};
+use super::arguments::{
+    ClusterSourceArguments, ContextArguments, EngineArguments, ExceptionArguments, LiveArguments,
+    ObjectArguments, SemanticsArguments, ValueArguments,
+};
 use super::exit::Exit;
-use super::options::RunOptions;
+use super::options::{ClusterOptions, RunOptions};
 use super::reporter::Reporter;
 use super::session::{kind_schemas, on_threads, schemas};
 
@@ -88,35 +89,25 @@ pub(super) struct Arguments {
     /// of a policy must stay in it.
     #[arg(long, value_name = "POLICY/RULE", value_delimiter = ',', help_heading = "Input")]
     rule: Vec<String>,
-    /// Objects that policies are compared on beside the generated ones: files, directories and globs; - is standard input.
-    #[arg(short, long, value_name = "PATH", value_delimiter = ',', help_heading = "Input")]
-    filename: Vec<PathBuf>,
-    #[arg(
-        long,
-        value_name = "PATH",
-        value_delimiter = ',',
-        help = "CustomResourceDefinitions: schemas of custom resources",
-        help_heading = "Input"
-    )]
-    crds: Vec<PathBuf>,
+    #[command(flatten)]
+    objects: ObjectArguments,
     /// What the policies become.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = To::Mpol, help_heading = "Conversion")]
     to: To,
     /// Differences that are accepted.
     #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',', help_heading = "Conversion")]
     accept: Vec<Accepted>,
+    #[command(flatten)]
+    values: ValueArguments,
+    #[command(flatten)]
+    exceptions: ExceptionArguments,
+    #[command(flatten)]
+    context: ContextArguments,
     /// How many objects are generated for each rule to prove that policies do the same.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Effort::Full, help_heading = "Evaluation")]
     proof: Effort,
-    /// Which side to take where Kyverno's documentation and its controllers differ.
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_parser = choice_parser(&SEMANTICS),
-        default_value = "documented",
-        help_heading = "Evaluation"
-    )]
-    semantics: Semantics,
+    #[command(flatten)]
+    semantics: SemanticsArguments,
     #[command(flatten)]
     engine: EngineArguments,
     /// Where the policies are written: a directory, one file for each file of -p. With json, the report as JSON on
@@ -133,6 +124,54 @@ pub(super) struct Arguments {
     /// Print only errors on stderr, no notes.
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
+    #[command(flatten)]
+    live: LiveArguments,
+    #[command(flatten)]
+    source: ClusterSourceArguments,
+}
+
+/// What the command does.
+#[derive(Debug)]
+struct Task {
+    /// The classic policies that are converted.
+    policy: Vec<PathBuf>,
+    /// The two sides that are compared instead.
+    check: Vec<PathBuf>,
+    rule: Vec<String>,
+    to: To,
+    accept: Vec<Accepted>,
+    proof: Effort,
+    output: Option<PathBuf>,
+    in_place: bool,
+    force: bool,
+}
+
+impl Arguments {
+    /// What the command does, and the options of its proofs.
+    fn into_parts(self) -> (Task, RunOptions) {
+        let options = self.context.choose(self.objects.choose(self.engine.options()));
+        let options = RunOptions {
+            objects_are_optional: true,
+            exceptions: self.exceptions.exceptions,
+            dialect: self.semantics.dialect(),
+            skip_unsupported: true,
+            quiet: self.quiet,
+            cluster: ClusterOptions::of(self.live, self.source),
+            ..self.values.choose(options)
+        };
+        let task = Task {
+            policy: self.policy,
+            check: self.check,
+            rule: self.rule,
+            to: self.to,
+            accept: self.accept,
+            proof: self.proof,
+            output: self.output,
+            in_place: self.in_place,
+            force: self.force,
+        };
+        (task, options)
+    }
 }
 
 /// What policies become.
@@ -217,37 +256,25 @@ enum Output {
     Markdown,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Exit {
-    let options = RunOptions {
-        manifests: arguments.filename.clone(),
-        crds: arguments.crds.clone(),
-        dialect: arguments.semantics.into(),
-        quiet: arguments.quiet,
-        ..arguments.engine.options()
-    };
-    if !arguments.check.is_empty() {
-        if arguments.proof == Effort::None {
-            return on_threads(&options, |reporter| {
-                let message = "--check proves: --proof none is for -p";
-                reporter.error(Exit::Input, Code::ArgumentConflict, message);
-            });
-        }
-        return on_threads(&options, |reporter| {
-            if let Some(output) = output_of_check(arguments, reporter) {
-                check::run(arguments, output, &options, reporter);
+pub(super) fn run(arguments: Arguments) -> Exit {
+    let (task, options) = &arguments.into_parts();
+    on_threads(options, |reporter| {
+        if task.check.is_empty() {
+            if let Some(conversion) = conversion_options(task, options, reporter) {
+                write::run(task, options, &conversion, reporter);
             }
-        });
-    }
-    on_threads(&options, |reporter| {
-        if let Some(conversion) = conversion_options(arguments, &options, reporter) {
-            write::run(arguments, &options, &conversion, reporter);
+        } else if task.proof == Effort::None {
+            let message = "--check proves: --proof none is for -p";
+            reporter.error(Exit::Input, Code::ArgumentConflict, message);
+        } else if let Some(output) = output_of_check(task, reporter) {
+            check::run(task, output, options, reporter);
         }
     })
 }
 
 /// The output of a comparison, `Some(None)` for text. Errors are reported.
-fn output_of_check(arguments: &Arguments, reporter: &mut Reporter) -> Option<Option<Output>> {
-    match arguments.output.as_deref().map(Path::to_str) {
+fn output_of_check(task: &Task, reporter: &mut Reporter) -> Option<Option<Output>> {
+    match task.output.as_deref().map(Path::to_str) {
         None => Some(None),
         Some(Some("json")) => Some(Some(Output::Json)),
         Some(Some("markdown")) => Some(Some(Output::Markdown)),
@@ -259,18 +286,14 @@ fn output_of_check(arguments: &Arguments, reporter: &mut Reporter) -> Option<Opt
 }
 
 /// The options of the conversion. Errors are reported.
-fn conversion_options(
-    arguments: &Arguments,
-    options: &RunOptions,
-    reporter: &mut Reporter,
-) -> Option<Options> {
+fn conversion_options(task: &Task, options: &RunOptions, reporter: &mut Reporter) -> Option<Options> {
     let kinds = reporter.loaded(custom_kinds(&options.crds, &options.input_limits))?;
     Some(Options {
-        target: arguments.to.target(),
-        accepts: arguments.accept.iter().map(|accepted| accepted.difference()).collect(),
+        target: task.to.target(),
+        accepts: task.accept.iter().map(|accepted| accepted.difference()).collect(),
         kinds: kind_schemas(&kinds),
         schemas: reporter.valid(schemas(&kinds))?,
-        rules: arguments.rule.clone(),
+        rules: task.rule.clone(),
         resources: None,
     })
 }

@@ -5,27 +5,28 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::commands::manifests::{manifests, report_errors};
+use crate::commands::live;
+use crate::commands::manifests::manifests;
 use crate::commands::options::RunOptions;
 use crate::commands::reporter::Reporter;
-use crate::commands::session::{kind_schemas, schemas};
+use crate::commands::session::{RunWorld, Session};
 use crate::policy::Policy;
 use crate::proof::{Input, Options, prove};
 use crate::semantics::{Dialect, Semantics};
-use crate::source::{PolicyLoader, Refused, custom_kinds};
+use crate::source::{Content, InputDocument, Manifests, PolicyLoader, Refused, SourceError, items_of};
 use crate::value::{GroupVersionKind, Value};
 use crate::yaml::Source;
 
+use super::Task;
 use super::checked::Checked;
-use super::{Accepted, Arguments};
 
-/// Proves pairs of policies.
-pub(super) struct Prover<'a> {
-    proof: Options,
-    /// Objects beside the generated ones.
-    given: Vec<Value>,
-    accepted: &'a [Accepted],
-    options: &'a RunOptions,
+/// Policies that are compared.
+pub(super) struct Pair<'p> {
+    pub(super) name: String,
+    pub(super) old: Vec<Policy>,
+    pub(super) new: Vec<Policy>,
+    /// Where the new policies were read from.
+    pub(super) source: PolicySource<'p>,
 }
 
 /// Where the policies of a side are.
@@ -36,86 +37,129 @@ pub(super) enum PolicySource<'a> {
     Text(Arc<Source>),
 }
 
+/// The policies of a source. Errors are reported; `None` if there are any.
+pub(super) fn policies(
+    source: &PolicySource<'_>,
+    options: &RunOptions,
+    reporter: &mut Reporter,
+) -> Option<Vec<Policy>> {
+    let found = policies_in(source, options.dialect, options);
+    found.map_err(|refused| reporter.source_errors(&refused.errors)).ok()
+}
+
+fn policies_in(
+    source: &PolicySource<'_>,
+    dialect: Dialect,
+    options: &RunOptions,
+) -> Result<Vec<Policy>, Refused> {
+    let mut loader = PolicyLoader::new(dialect, options.input_limits);
+    let name = match source {
+        PolicySource::Path(path) => {
+            loader.path(path);
+            path.display().to_string()
+        }
+        PolicySource::Text(source) => {
+            loader.text(source);
+            source.name().to_owned()
+        }
+    };
+    loader.finish(&name).map(|loaded| loaded.policies)
+}
+
+/// Proves pairs of policies.
+pub(super) struct Prover<'a> {
+    task: &'a Task,
+    options: &'a RunOptions,
+    proof: Options,
+    session: Session,
+    world: RunWorld,
+    /// Objects beside the generated ones.
+    given: Vec<Value>,
+}
+
 impl<'a> Prover<'a> {
-    /// Reads what the proofs need. Errors are reported; `None` if there are any.
-    pub(super) fn new(
-        arguments: &'a Arguments,
+    /// Reads what the proofs of these pairs need. Errors are reported; `None` if there are any.
+    pub(super) fn new<'p>(
+        task: &'a Task,
         options: &'a RunOptions,
+        pairs: impl Iterator<Item = &'p Pair<'p>>,
         reporter: &mut Reporter,
     ) -> Option<Self> {
-        let given = given(options, reporter)?;
-        let kinds = reporter.loaded(custom_kinds(&options.crds, &options.input_limits))?;
+        let all = pairs.flat_map(|pair| pair.old.iter().chain(&pair.new)).cloned().collect();
+        let session = Session::of_policies(options, all, reporter)?;
+        let manifests = if options.is_live() {
+            Manifests::new(options.input_limits)
+        } else {
+            manifests(options, None, reporter)?
+        };
+        let world = session.world(options, &manifests);
+        let given = if options.is_live() {
+            live::objects(options, &session, reporter)?
+        } else {
+            given(manifests.documents(), reporter)?
+        };
+        let settings = session.engine.settings();
         let proof = Options {
             semantics: options.dialect.semantics,
-            schemas: reporter.valid(schemas(&kinds))?,
-            kind_schemas: kind_schemas(&kinds),
-            requests_per_rule: arguments.proof.requests_per_rule(),
+            schemas: settings.schemas.clone(),
+            kind_schemas: settings.kind_schemas.clone(),
+            requests_per_rule: task.proof.requests_per_rule(),
             seed: options.seed,
             now: options.now.unwrap_or_else(Timestamp::now),
+            values: settings.values.clone(),
+            exceptions: settings.exceptions.clone(),
+            cel_exceptions: settings.cel_exceptions.clone(),
+            user: settings.user.clone(),
+            is_replay: settings.is_replay,
+            namespace: settings.namespace.clone(),
             limits: options.evaluation_limits,
         };
-        Some(Self { proof, given, accepted: &arguments.accept, options })
+        Some(Self { task, options, proof, session, world, given })
     }
 
-    /// The policies of a source.
-    ///
-    /// # Errors
-    ///
-    /// All that is wrong with them.
-    pub(super) fn policies(&self, source: &PolicySource<'_>) -> Result<Vec<Policy>, Refused> {
-        self.policies_in(source, self.options.dialect)
-    }
-
-    fn policies_in(&self, source: &PolicySource<'_>, dialect: Dialect) -> Result<Vec<Policy>, Refused> {
-        let mut loader = PolicyLoader::new(dialect, self.options.input_limits);
-        let name = match source {
-            PolicySource::Path(path) => {
-                loader.path(path);
-                path.display().to_string()
-            }
-            PolicySource::Text(source) => {
-                loader.text(source);
-                source.name().to_owned()
-            }
-        };
-        loader.finish(&name).map(|loaded| loaded.policies)
-    }
-
-    /// Proves a pair. `source` is where the new policies were read from.
-    pub(super) fn prove(
-        &self,
-        name: &str,
-        (old, new): (&[Policy], &[Policy]),
-        source: &PolicySource<'_>,
-        reporter: &mut Reporter,
-    ) -> Checked {
+    /// Proves a pair.
+    pub(super) fn prove(&self, pair: &Pair<'_>, reporter: &mut Reporter) -> Checked {
         // Where Kyverno refuses the new policies, that was reported where it matters.
         let dialect = Dialect { semantics: Semantics::Kyverno, ..self.options.dialect };
-        let in_kyverno = self.policies_in(source, dialect).ok();
-        let input = Input { old, new, new_in_kyverno: in_kyverno.as_deref(), given: &self.given };
+        let in_kyverno = policies_in(&pair.source, dialect, self.options).ok();
+        let input = Input {
+            old: &pair.old,
+            new: &pair.new,
+            new_in_kyverno: in_kyverno.as_deref(),
+            given: &self.given,
+            world: Some(&self.world),
+            // A cluster is asked for objects that exist alone.
+            is_world_of_all: !self.options.uses_cluster_state(),
+        };
         let proof = prove(&input, &self.proof, &mut |requests| reporter.advance(requests));
-        Checked::new(name.to_owned(), proof, self.accepted)
+        Checked::new(pair.name.clone(), proof, &self.task.accept)
+    }
+
+    /// Reports what could not be looked up.
+    pub(super) fn finish(&self, reporter: &mut Reporter) {
+        reporter.finish_progress();
+        self.session.report_cluster_errors(&self.world, reporter);
     }
 }
 
-/// The objects of `-f`. Errors are reported; `None` if there are any.
-fn given(options: &RunOptions, reporter: &mut Reporter) -> Option<Vec<Value>> {
-    if options.manifests.is_empty() {
-        return Some(Vec::new());
-    }
-    let manifests = manifests(options, None, reporter)?;
+/// The objects of documents. Errors are reported; `None` if there are any.
+fn given(
+    documents: impl Iterator<Item = Result<InputDocument, SourceError>>,
+    reporter: &mut Reporter,
+) -> Option<Vec<Value>> {
     let mut objects = Vec::new();
     let mut errors = Vec::new();
-    for document in manifests.documents() {
+    for document in documents {
         match document {
             Ok(document) => {
-                let value = document.value().filter(|value| GroupVersionKind::of(value).is_some());
-                objects.extend(value.cloned());
+                let Content::Document(document) = document.content else { continue };
+                let items = items_of(&document);
+                let found = items.into_iter().map(|(_, item)| item);
+                objects.extend(found.filter(|object| GroupVersionKind::of(object).is_some()));
             }
-            Err(error) => errors.push(Err(error)),
+            Err(error) => errors.push(error),
         }
     }
-    let is_whole = errors.is_empty();
-    report_errors(errors.into_iter(), reporter);
-    is_whole.then_some(objects)
+    reporter.unread_files(&errors);
+    errors.is_empty().then_some(objects)
 }

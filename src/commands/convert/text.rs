@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::proof::{Answer, Answers, Case, Counterexample, Proof, Trap};
-use crate::render::{counted, object_diff, printable, thousands};
+use crate::render::{counted, mask_beside, object_diff, printable, thousands};
 use crate::semantics::DivergenceSet;
 use crate::value::{ChangeKind, GroupVersionKind, Number, Value, changes, shortened};
 use crate::yaml;
@@ -73,18 +73,40 @@ fn block(name: &str, found: &Counterexample) -> String {
         let _ = write!(out, " ({} objects)", thousands(found.requests));
     }
     out.push('\n');
-    for (label, text) in lines(found) {
+    for (label, text) in lines(&masked(found)) {
         let _ = writeln!(out, "  {label:<8} {text}");
     }
     if let (Answer::Admitted(old), Answer::Admitted(new)) = (&found.old, &found.new)
         && found.kind.is_of_results()
     {
         out.push_str("  diff     from OLD to NEW\n");
-        object_diff(old, new).lines().for_each(|line| {
+        object_diff(old, new, &found.secrets.clone().unwrap_or_default()).lines().for_each(|line| {
             let _ = writeln!(out, "    {line}");
         });
     }
     out
+}
+
+/// A counterexample without the values of Secrets, unless they are generated.
+fn masked(found: &Counterexample) -> Counterexample {
+    let mut masked = found.clone();
+    let Some(secrets) = &found.secrets else { return masked };
+    let both = |one: &Value, other: &Value| mask_beside(one, other, secrets);
+    let alone = |object: &Value| both(object, object).before;
+    let answer = |before: &Value, answer: &Answer| match answer {
+        Answer::Admitted(after) => Answer::Admitted(both(before, after).after),
+        Answer::Denied { rule, message, code } => {
+            let message = both(before, before).message(message);
+            Answer::Denied { rule: rule.clone(), message, code: *code }
+        }
+        Answer::Unknown(why) => Answer::Unknown(both(before, before).message(why)),
+    };
+    masked.old = answer(&found.before, &found.old);
+    masked.new = answer(&found.before, &found.new);
+    masked.case.object = alone(&found.case.object);
+    masked.case.old = found.case.old.as_ref().map(alone);
+    masked.before = alone(&found.before);
+    masked
 }
 
 /// The lines of a counterexample with their labels.
@@ -287,6 +309,7 @@ pub(super) fn pair_json(checked: &Checked) -> Value {
 }
 
 fn counterexample_json(found: &Counterexample) -> Value {
+    let found = &masked(found);
     let case = &found.case;
     let optional = |value: &Option<Value>| value.clone().unwrap_or_default();
     Value::from_iter([

@@ -19,24 +19,19 @@ use crate::yaml::Source;
 
 use super::checked::{Checked, Verdict};
 use super::files::{PolicyFile, read_policies};
-use super::prover::{PolicySource, Prover};
+use super::prover::{Pair, PolicySource, Prover, policies};
 use super::report::{Converted, json, summary};
-use super::{Arguments, Effort, text};
+use super::{Effort, Task, text};
 
 /// The names of kustomizations.
 const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// Converts the policies of the arguments and writes the new ones.
-pub(super) fn run(
-    arguments: &Arguments,
-    options: &RunOptions,
-    conversion: &Options,
-    reporter: &mut Reporter,
-) {
-    let Some(files) = read_policies(&arguments.policy, options, reporter) else { return };
+pub(super) fn run(task: &Task, options: &RunOptions, conversion: &Options, reporter: &mut Reporter) {
+    let Some(files) = read_policies(&task.policy, options, reporter) else { return };
     let mut converted: Vec<Converted<'_>> = Vec::new();
     for file in &files {
-        let target = target(arguments, file);
+        let target = target(task, file);
         for policy in &file.policies {
             let result = convert(&policy.value, &policy.policy, &policy.comments, conversion);
             if !result.rules.is_empty() {
@@ -52,13 +47,13 @@ pub(super) fn run(
             }
         }
     }
-    if !prove_all(&mut converted, arguments, options, reporter) {
+    if !prove_all(&mut converted, task, options, reporter) {
         return;
     }
-    let is_json = arguments.output.as_deref() == Some(Path::new("json"));
-    let is_written = arguments.in_place || arguments.output.is_some() && !is_json;
+    let is_json = task.output.as_deref() == Some(Path::new("json"));
+    let is_written = task.in_place || task.output.is_some() && !is_json;
     if is_written {
-        if !write_files(arguments, &files, &converted, reporter) {
+        if !write_files(task, &files, &converted, reporter) {
             return;
         }
     } else {
@@ -79,32 +74,37 @@ pub(super) fn run(
 /// Proves that the new policies do the same as the converted rules. Errors of inputs are reported; whether there are none.
 fn prove_all(
     converted: &mut [Converted<'_>],
-    arguments: &Arguments,
+    task: &Task,
     options: &RunOptions,
     reporter: &mut Reporter,
 ) -> bool {
-    if arguments.proof == Effort::None {
-        if !arguments.filename.is_empty() {
-            reporter.note(Code::UnusedOption, "--proof none: the objects of -f are not used");
+    if task.proof == Effort::None {
+        if !options.manifests.is_empty() || options.is_live() {
+            reporter.note(Code::UnusedOption, "--proof none: no policy is compared on the objects");
         }
         return true;
     }
-    let Some(prover) = Prover::new(arguments, options, reporter) else { return false };
-    for one in converted.iter_mut().filter(|one| !one.conversion.documents.is_empty()) {
+    let mut pairs = Vec::new();
+    for (index, one) in converted.iter().enumerate() {
+        if one.conversion.documents.is_empty() {
+            continue;
+        }
         let name = one.policy.policy.meta.full_name().to_string();
         let text = one.conversion.documents.join("---\n");
         let source = PolicySource::Text(Arc::new(Source::new(&name, text)));
-        let new = match prover.policies(&source) {
-            Ok(new) => new,
-            Err(refused) => {
-                reporter.source_errors(&refused.errors);
-                return false;
-            }
-        };
-        let checked = prover.prove(&name, (&[one.old()], &new), &source, reporter);
-        one.checked = Some(checked);
+        let Some(new) = policies(&source, options, reporter) else { return false };
+        pairs.push((index, Pair { name, old: vec![one.old()], new, source }));
     }
-    reporter.finish_progress();
+    let Some(prover) = Prover::new(task, options, pairs.iter().map(|(_, pair)| pair), reporter) else {
+        return false;
+    };
+    for (index, pair) in &pairs {
+        let checked = prover.prove(pair, reporter);
+        if let Some(one) = converted.get_mut(*index) {
+            one.checked = Some(checked);
+        }
+    }
+    prover.finish(reporter);
     true
 }
 
@@ -144,27 +144,27 @@ fn texts(converted: &[Converted<'_>]) -> String {
 }
 
 /// The file for the policies of a file.
-fn target(arguments: &Arguments, file: &PolicyFile) -> Option<PathBuf> {
-    if arguments.in_place {
+fn target(task: &Task, file: &PolicyFile) -> Option<PathBuf> {
+    if task.in_place {
         let path = file.path.as_ref()?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let extension = path.extension().unwrap_or_default().to_string_lossy();
-        return Some(path.with_file_name(format!("{stem}.{}.{extension}", arguments.to.suffix())));
+        return Some(path.with_file_name(format!("{stem}.{}.{extension}", task.to.suffix())));
     }
-    let folder = arguments.output.as_ref().filter(|output| output.as_os_str() != "json")?;
+    let folder = task.output.as_ref().filter(|output| output.as_os_str() != "json")?;
     Some(folder.join(&file.below))
 }
 
 /// Writes one file for each file of policies; whether all were written.
 fn write_files(
-    arguments: &Arguments,
+    task: &Task,
     files: &[PolicyFile],
     converted: &[Converted<'_>],
     reporter: &mut Reporter,
 ) -> bool {
     let mut texts: BTreeMap<PathBuf, (usize, Vec<&str>)> = BTreeMap::new();
     for (index, file) in files.iter().enumerate() {
-        let Some(path) = target(arguments, file) else {
+        let Some(path) = target(task, file) else {
             reporter.error(
                 Exit::Input,
                 Code::NotARegularFile,
@@ -192,7 +192,7 @@ fn write_files(
         }
     }
     let existing: Vec<&PathBuf> = texts.keys().filter(|path| path.exists()).collect();
-    if !arguments.force && !existing.is_empty() {
+    if !task.force && !existing.is_empty() {
         for path in existing {
             reporter.error(
                 Exit::Input,
@@ -212,9 +212,7 @@ fn write_files(
         if reporter.ok(written).is_none() {
             return false;
         }
-        if let Some(old) =
-            files.get(*index).and_then(|file| file.path.as_ref()).filter(|_| arguments.in_place)
-        {
+        if let Some(old) = files.get(*index).and_then(|file| file.path.as_ref()).filter(|_| task.in_place) {
             add_to_kustomization(old, path, reporter);
         }
     }

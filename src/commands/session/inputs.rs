@@ -31,9 +31,10 @@ pub(super) struct LoadedInputs {
 }
 
 impl LoadedInputs {
-    /// Loads everything. All errors are reported; `None` if there are any.
+    /// Loads everything, the policies unless they are loaded already. All errors are reported; `None` if there are any.
     pub(super) fn load(
         options: &RunOptions,
+        loaded: Option<LoadedPolicies>,
         cluster: Option<&Arc<dyn Cluster>>,
         namespace: &str,
         reporter: &mut Reporter,
@@ -41,7 +42,7 @@ impl LoadedInputs {
         let limits = options.input_limits;
         let mut exceptions = ExceptionLoader::new(options.dialect.semantics, limits);
         options.exceptions.iter().for_each(|path| exceptions.path(path));
-        let policies = policies(options, cluster, &mut exceptions, reporter);
+        let policies = loaded.or_else(|| policies(options, cluster, &mut exceptions, reporter));
         let values = load_file(options.values.as_ref(), &limits, reporter, load_values);
         let user = load_file(options.user_info.as_ref(), &limits, reporter, load_user);
         let exceptions = reporter.loaded(exceptions.finish());

@@ -17,8 +17,8 @@ use crate::source::cluster::{
     Cluster, ClusterWorld, LiveKinds, RecordingCluster, Rights, StoredObjects, Subject,
 };
 use crate::source::{
-    ContextObjects, CustomKind, LoadedValues, Manifests, OfflineWorld, OldObjects, PolicyTexts,
-    RequestedResources,
+    ContextObjects, CustomKind, LoadedPolicies, LoadedValues, Manifests, OfflineWorld, OldObjects,
+    PolicyTexts, RequestedResources,
 };
 use crate::value::Text;
 
@@ -96,15 +96,30 @@ pub(super) fn on_threads(options: &RunOptions, run: impl FnOnce(&mut Reporter) +
 impl Session {
     /// Loads policies and everything that they may need. All errors are reported; `None` if there are any.
     pub(super) fn open(options: &RunOptions, reporter: &mut Reporter) -> Option<Self> {
-        Self::load(options, false, reporter)
+        Self::load(options, None, false, reporter)
+    }
+
+    /// Loads what these policies may need.
+    pub(super) fn of_policies(
+        options: &RunOptions,
+        policies: Vec<Policy>,
+        reporter: &mut Reporter,
+    ) -> Option<Self> {
+        let loaded = LoadedPolicies { policies, ..LoadedPolicies::default() };
+        Self::load(options, Some(loaded), false, reporter)
     }
 
     /// The same, with traces for explanations.
     pub(super) fn open_traced(options: &RunOptions, reporter: &mut Reporter) -> Option<Self> {
-        Self::load(options, true, reporter)
+        Self::load(options, None, true, reporter)
     }
 
-    fn load(options: &RunOptions, trace: bool, reporter: &mut Reporter) -> Option<Self> {
+    fn load(
+        options: &RunOptions,
+        loaded: Option<LoadedPolicies>,
+        trace: bool,
+        reporter: &mut Reporter,
+    ) -> Option<Self> {
         if let Some(error) = options.contradiction() {
             reporter.error(Exit::Input, error.code(), error);
             return None;
@@ -124,7 +139,7 @@ impl Session {
             }
             _ => options.namespace_or_default().to_owned(),
         };
-        let inputs = LoadedInputs::load(options, cluster.as_ref(), &namespace, reporter);
+        let inputs = LoadedInputs::load(options, loaded, cluster.as_ref(), &namespace, reporter);
         let inputs = inputs.filter(|_| !is_unreachable)?;
         let LoadedInputs { policies, exceptions, values, user, mut kinds, old, objects } = inputs;
         let is_user_known = user.as_ref().is_some_and(|user| !user.is_unknown());

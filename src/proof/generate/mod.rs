@@ -32,7 +32,7 @@ const SHARES: [usize; 4] = [45, 30, 10, 15];
 
 /// The requests of a proof with what came of them, in order.
 pub(super) struct Generator<'a> {
-    pub(super) sides: &'a Sides,
+    pub(super) sides: &'a Sides<'a>,
     pub(super) facts: &'a Facts,
     /// The most requests.
     pub(super) limit: usize,

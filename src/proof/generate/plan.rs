@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::admission::{ScalarType, minimal_at};
 use crate::proof::facts::{Path, keys};
 use crate::proof::request::{Answers, Case};
+use crate::proof::schema::base;
 use crate::value::{Number, Step, Text, Value};
 
 use super::edit::{Arrangement, Context, Edit, Stored};
@@ -43,6 +44,8 @@ impl Plan {
         for path in &context.facts.paths {
             plan.add_path(path, context);
         }
+        let is_written = |path: &&Path| context.facts.written.contains(*path);
+        plan.written = plan.choices.keys().filter(is_written).cloned().collect();
         plan.add_requests(context);
         // Selectors may look at the stored object, too.
         let edits = plan.absences.iter().chain(&plan.literals);
@@ -73,8 +76,6 @@ impl Plan {
                 }
             }
         }
-        let is_written = |path: &&Path| context.facts.written.contains(*path);
-        self.written = self.choices.keys().filter(is_written).cloned().collect();
     }
 
     /// A literal at a map may be one of its keys.
@@ -137,6 +138,7 @@ impl Plan {
             self.absences.push(Edit::Remove(path.clone()));
             self.empties.push(Edit::Set(path.clone(), Value::Null));
         }
+        self.add_struct(path, context);
         if let Some(map) = forms.map {
             self.empties.push(Edit::Set(path.clone(), Value::empty_object()));
             // A member that no policy names.
@@ -165,6 +167,20 @@ impl Plan {
         for (number, value) in values.into_iter().enumerate() {
             let edit = Edit::Set(path.clone(), value);
             if number < 2 { self.empties.push(edit) } else { self.texts.push(edit) }
+        }
+    }
+
+    /// A struct that the smallest object does not have, with the fields that it needs.
+    fn add_struct(&mut self, path: &Path, context: &Context<'_>) {
+        let is_struct = |value: &Value| value.as_object().is_some_and(|members| !members.is_empty());
+        let smallest = minimal_at(context.kind, &keys_of(path)).filter(is_struct);
+        let is_missing = first_at(&base(context.kind), path).is_none();
+        if let Some(value) = smallest.filter(|_| is_missing && path.last() != Some(&Step::Elements)) {
+            let choices = self.choices.entry(path.clone()).or_default();
+            if !choices.contains(&value) {
+                choices.push(value.clone());
+                self.literals.push(Edit::Set(path.clone(), value));
+            }
         }
     }
 

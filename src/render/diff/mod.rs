@@ -92,9 +92,9 @@ pub fn unified_diff(report: &ObjectReport, origin: &Origin, style: &DiffStyle) -
     out
 }
 
-/// The hunks between two states of an object, printed canonically and with the values of a Secret masked.
-pub fn object_diff(before: &Value, after: &Value) -> String {
-    let masked = mask_beside(before, after, &Secrets::default());
+/// The hunks between two states of an object, printed canonically and with the values of Secrets masked.
+pub fn object_diff(before: &Value, after: &Value, secrets: &Secrets) -> String {
+    let masked = mask_beside(before, after, secrets);
     let mut out = String::new();
     hunks(&to_yaml(&masked.before), &to_yaml(&masked.after), &DiffStyle::default(), &mut out);
     out
