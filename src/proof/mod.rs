@@ -104,6 +104,9 @@ pub struct Proof {
     pub as_written: Vec<Counterexample>,
     /// What could not be compared, each reason once.
     pub unknown: Vec<String>,
+    /// Creations that go different ways through the policies and that both sides answer alike, also as written and without a
+    /// lookup: of each way the smallest, the smallest first.
+    pub samples: Vec<Case>,
     /// Where Kyverno does something else with the old policies than is documented.
     pub divergences: BTreeMap<Divergence, Reached>,
 }
@@ -191,9 +194,17 @@ pub fn prove(input: &Input<'_>, options: &Options, progress: &mut dyn FnMut(usiz
     proof.unknown.extend(targets(old, new));
     let mut found = Differences::default();
     let mut written = Differences::default();
+    let mut samples: BTreeMap<String, Case> = BTreeMap::new();
     for run in runs {
         proof.count(&run);
         let schemas = sides.schemas();
+        if run.is_sample() && difference_of(&run.written, schemas).is_none() {
+            let weight = run.case.object.weight();
+            let known = samples.get(&run.signature()).map(|case| case.object.weight());
+            if known.is_none_or(|known| weight < known) {
+                samples.insert(run.signature(), run.case.clone());
+            }
+        }
         if let Some(difference) = difference_of(run.counted(), schemas) {
             found.entry(difference.key()).or_default().push(run);
         } else if let Some(difference) = difference_of(&run.written, schemas) {
@@ -201,6 +212,8 @@ pub fn prove(input: &Input<'_>, options: &Options, progress: &mut dyn FnMut(usiz
             written.entry(difference.key()).or_default().push(run);
         }
     }
+    proof.samples = samples.into_values().collect();
+    proof.samples.sort_by_key(|case| case.object.weight());
     let most = MAX_COUNTEREXAMPLES * facts.rules.max(1);
     let shrunk = |found: &Differences, view, most| {
         let mut all = Shrinker { sides: &sides, view }.counterexamples(found, most);

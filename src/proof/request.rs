@@ -133,6 +133,11 @@ impl Case {
         self.origin.starts_with(super::GIVEN)
     }
 
+    /// Whether it is a creation by the ordinary user.
+    pub(super) fn is_plain_creation(&self) -> bool {
+        self.old.is_none() && self.user == 0 && self.answers == Answers::Present
+    }
+
     /// What tells it from others; the origin does not.
     pub(super) fn identity(&self) -> String {
         let old = self.old.as_ref().map(Value::to_json).unwrap_or_default();

@@ -17,6 +17,8 @@ pub(super) struct Sides<'a> {
     reversed: Vec<Engine>,
     /// The new policies under the semantics of Kyverno, if the others are documented ones.
     in_kyverno: Vec<Engine>,
+    /// Whether these may do something else without a divergence that the documented ones reach with an object.
+    differs_in_kyverno: bool,
     surroundings: Surroundings<'a>,
     schemas: ObjectSchemas,
 }
@@ -25,7 +27,7 @@ pub(super) struct Sides<'a> {
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) case: Case,
-    /// As an API server passes the object to policies; `None` if its kind is not known.
+    /// As an API server passes the object to policies; `None` if its kind is not known, or that is as written.
     pub(super) admitted: Option<Answers>,
     /// As manifests have it.
     pub(super) written: Answers,
@@ -62,6 +64,11 @@ impl<'a> Sides<'a> {
         };
         let engines = |policies: &[Policy]| engines_in(policies, options.semantics);
         let in_kyverno = new_in_kyverno.filter(|_| options.semantics == Semantics::Documented);
+        let has_divergences =
+            |policies: &[Policy]| policies.iter().any(|policy| !policy.meta().divergences.is_empty());
+        let differs_in_kyverno = in_kyverno.is_some_and(|policies| {
+            policies.len() != new.len() || has_divergences(policies) || has_divergences(new)
+        });
         let new = by_name(new);
         let backwards: Vec<Policy> = new.iter().rev().cloned().collect();
         Self {
@@ -70,6 +77,7 @@ impl<'a> Sides<'a> {
             reversed: if new.len() > 1 { engines(&backwards) } else { Vec::new() },
             in_kyverno: in_kyverno
                 .map_or_else(Vec::new, |policies| engines_in(&by_name(policies), Semantics::Kyverno)),
+            differs_in_kyverno,
             surroundings: Surroundings {
                 now: options.now,
                 data_keys: data_keys.to_vec(),
@@ -96,10 +104,14 @@ impl<'a> Sides<'a> {
         Run { admitted, written, case: case.clone() }
     }
 
-    /// The answers to a request as an API server passes it on; `None` if nothing is known of its kind.
+    /// The answers to a request as an API server passes it on; `None` if nothing is known of its kind, or that is the object
+    /// as written.
     fn admitted(&self, case: &Case) -> Option<Answers> {
         let object = self.schemas.view(&case.object)?;
         let old = case.old.as_ref().map(|old| self.schemas.view(old).unwrap_or_else(|| old.clone()));
+        if object == case.object && old == case.old {
+            return None;
+        }
         Some(self.answers(&Case { object, old, ..case.clone() }, true))
     }
 
@@ -108,12 +120,15 @@ impl<'a> Sides<'a> {
             engines.get(case.user).map(|engine| case.evaluate(engine, &self.surroundings))
         };
         let unknown = || Evaluated::unknown("no such user");
+        let new = evaluate(&self.new).unwrap_or_else(unknown);
+        // Where no divergence is reached, Kyverno does what is documented.
+        let may_differ = self.differs_in_kyverno || !new.divergences.is_empty();
         Answers {
             before: case.object.clone(),
             old: evaluate(&self.old).unwrap_or_else(unknown),
-            new: evaluate(&self.new).unwrap_or_else(unknown),
+            new,
             reversed: evaluate(&self.reversed).map(|evaluated| evaluated.answer),
-            in_kyverno: if is_counted { evaluate(&self.in_kyverno) } else { None },
+            in_kyverno: if is_counted && may_differ { evaluate(&self.in_kyverno) } else { None },
         }
     }
 }
@@ -138,6 +153,18 @@ impl Run {
     /// The answers that count: as an API server passes the object on, if that is known.
     pub(super) fn counted(&self) -> &Answers {
         self.admitted.as_ref().unwrap_or(&self.written)
+    }
+
+    /// Whether it is a plain creation that both sides admit.
+    pub(super) fn is_sample(&self) -> bool {
+        let is_admitted = |answer: &Answer| matches!(answer, Answer::Admitted(_));
+        let all = [Some(&self.written), self.admitted.as_ref()];
+        self.case.is_plain_creation()
+            && !self.looked_up()
+            && all
+                .into_iter()
+                .flatten()
+                .all(|answers| is_admitted(&answers.old.answer) && is_admitted(&answers.new.answer))
     }
 
     /// How both sides leave the object as written.

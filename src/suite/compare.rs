@@ -6,7 +6,7 @@ const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const GENERATED: &str = "generate.kyverno.io/";
 
 /// Whether two states of an object are equal for a test: with the order of lists, but without noise.
-pub(super) fn is_same(expected: &Value, actual: &Value) -> bool {
+pub fn is_same(expected: &Value, actual: &Value) -> bool {
     without_noise(expected) == without_noise(actual)
 }
 

@@ -9,5 +9,5 @@ mod compare;
 mod document;
 
 pub use check::{Evaluation, ExpectedFiles, SuiteRun, TargetState, UnreadableFile, check, unmatched_names};
-pub use compare::in_order_of;
+pub use compare::{in_order_of, is_same};
 pub use document::{Expectation, ResourceSpec, Status, Suite};

@@ -2,6 +2,7 @@
 
 mod cel_conformance;
 mod conformance;
+mod converted;
 mod differential;
 mod init;
 mod order;

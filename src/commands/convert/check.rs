@@ -15,6 +15,7 @@ use crate::render::counted;
 use super::checked::{Checked, Verdict};
 use super::pairs::{PolicyPair, pairs};
 use super::prover::{Pair, PolicySource, Prover, policies};
+use super::suites::Suites;
 use super::text::{json, markdown, text};
 use super::{Output, Task};
 
@@ -36,6 +37,17 @@ pub(super) fn run(task: &Task, output: Option<Output>, options: &RunOptions, rep
     let all: Vec<Checked> = pairs.iter().map(|pair| prover.prove(pair, reporter)).collect();
     prover.finish(reporter);
     print(&all, output, reporter);
+    for ((pair, paths), checked) in pairs.iter().zip(&found.pairs).zip(&all) {
+        let Some(folder) = &task.tests else { break };
+        let suites = Suites {
+            folder: folder.join(&pair.name),
+            name: &pair.name,
+            sides: [&paths.old, &paths.new],
+            samples: &checked.proof.samples,
+            force: task.force,
+        };
+        suites.write(options, reporter);
+    }
 }
 
 /// Prints the result, and sets the exit code.

@@ -6,6 +6,7 @@ mod files;
 mod pairs;
 mod prover;
 mod report;
+mod suites;
 mod text;
 mod write;
 
@@ -40,6 +41,9 @@ Examples:
 
   # The order of list elements may differ: shorter policies
   kubectl kyv convert -p policies/ -o mutating-policies/ --accept order
+
+  # With test suites for the old and the new policies
+  kubectl kyv convert -p policies/ -o mutating-policies/ --tests tests/
 
   # Whether the policies of two folders do the same, paired by their names
   kubectl kyv convert --check policies/ mutating-policies/
@@ -81,7 +85,7 @@ pub(super) struct Arguments {
         long,
         num_args = 2,
         value_names = ["OLD", "NEW"],
-        conflicts_with_all = ["policy", "rule", "to", "in_place", "force"],
+        conflicts_with_all = ["policy", "rule", "to", "in_place"],
         help_heading = "Input"
     )]
     check: Vec<PathBuf>,
@@ -118,6 +122,10 @@ pub(super) struct Arguments {
     /// kustomization that names the old one.
     #[arg(short, long, conflicts_with = "output", help_heading = "Output")]
     in_place: bool,
+    /// Write test suites of Kyverno for the old and the new policies to a directory, with objects of the proof:
+    /// `kubectl kyv test` and `kyverno test` run them.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    tests: Option<PathBuf>,
     /// Overwrite files that exist.
     #[arg(long, help_heading = "Output")]
     force: bool,
@@ -143,6 +151,8 @@ struct Task {
     proof: Effort,
     output: Option<PathBuf>,
     in_place: bool,
+    /// Where test suites are written.
+    tests: Option<PathBuf>,
     force: bool,
 }
 
@@ -168,6 +178,7 @@ impl Arguments {
             proof: self.proof,
             output: self.output,
             in_place: self.in_place,
+            tests: self.tests,
             force: self.force,
         };
         (task, options)

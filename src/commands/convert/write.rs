@@ -21,6 +21,7 @@ use super::checked::{Checked, Verdict};
 use super::files::{PolicyFile, read_policies};
 use super::prover::{Pair, PolicySource, Prover, policies};
 use super::report::{Converted, json, summary};
+use super::suites::Suites;
 use super::{Effort, Task, text};
 
 /// The names of kustomizations.
@@ -28,6 +29,9 @@ const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "K
 
 /// Converts the policies of the arguments and writes the new ones.
 pub(super) fn run(task: &Task, options: &RunOptions, conversion: &Options, reporter: &mut Reporter) {
+    if let Some(problem) = unused_tests(task) {
+        return reporter.error(Exit::Input, Code::ArgumentConflict, problem);
+    }
     let Some(files) = read_policies(&task.policy, options, reporter) else { return };
     let mut converted: Vec<Converted<'_>> = Vec::new();
     for file in &files {
@@ -69,6 +73,46 @@ pub(super) fn run(task: &Task, options: &RunOptions, conversion: &Options, repor
         }
     }
     reporter.summary(&summary(&converted));
+    if let Some(folder) = &task.tests {
+        files.iter().for_each(|file| write_suites(folder, file, &converted, (task, options), reporter));
+    }
+}
+
+/// Why `--tests` is not possible.
+fn unused_tests(task: &Task) -> Option<&'static str> {
+    task.tests.as_ref()?;
+    let is_written =
+        task.in_place || task.output.as_deref().is_some_and(|output| output != Path::new("json"));
+    if task.proof == Effort::None {
+        Some("--tests takes objects of the proof, and there is none: --proof none")
+    } else {
+        (!is_written).then_some("--tests needs files of new policies: write them with -o DIR or -i")
+    }
+}
+
+/// Writes the suites for the policies of a file, if some new ones are written.
+fn write_suites(
+    folder: &Path,
+    file: &PolicyFile,
+    converted: &[Converted<'_>],
+    (task, options): (&Task, &RunOptions),
+    reporter: &mut Reporter,
+) {
+    let (Some(old), Some(new)) = (&file.path, target(task, file)) else { return };
+    let written = converted.iter().filter(|one| std::ptr::eq(one.file, file) && !one.documents().is_empty());
+    let proofs = written.filter_map(|one| one.checked.as_ref());
+    let samples: Vec<_> = proofs.flat_map(|checked| checked.proof.samples.iter().cloned()).collect();
+    let name = file.below.with_extension("");
+    let suites = Suites {
+        folder: folder.join(&name),
+        name: &name.file_name().unwrap_or_default().to_string_lossy(),
+        sides: [old, &new],
+        samples: &samples,
+        force: task.force,
+    };
+    if !samples.is_empty() {
+        suites.write(options, reporter);
+    }
 }
 
 /// Proves that the new policies do the same as the converted rules. Errors of inputs are reported; whether there are none.
