@@ -6,8 +6,9 @@ use crate::admission::{Forms, ListMerge, Schema, without_dropped};
 use crate::diagnostics::Code;
 use crate::value::{GroupVersionKind, PathSet, Step, Value};
 
-use super::request::Answer;
+use super::request::{Answer, Evaluated};
 use super::schema::{ObjectSchemas, pod_spec};
+use super::stored::{ChangedTarget, identity};
 
 /// How two answers differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +33,8 @@ pub enum DifferenceKind {
     UnicodeCase,
     /// The new policies are not for `ReplicaSet` and `ReplicationController`, which the old ones change or deny.
     Replicas,
+    /// They change further objects in other ways.
+    Targets,
     /// The result of the new policies depends on their order.
     PolicyOrder,
 }
@@ -51,7 +54,15 @@ impl DifferenceKind {
 
     /// Whether both sides change the object, in other ways.
     pub const fn is_of_results(self) -> bool {
-        matches!(self, Self::Result | Self::Order | Self::YamlTypes | Self::UnicodeCase | Self::PolicyOrder)
+        matches!(
+            self,
+            Self::Result
+                | Self::Order
+                | Self::YamlTypes
+                | Self::UnicodeCase
+                | Self::Targets
+                | Self::PolicyOrder
+        )
     }
 
     /// Whether a cluster with the new policies denies requests that it admitted before.
@@ -73,6 +84,7 @@ impl fmt::Display for DifferenceKind {
             Self::YamlTypes => "NEW writes the text that OLD reads as YAML",
             Self::UnicodeCase => "letters beyond ASCII are in the other case",
             Self::Replicas => "NEW is not for ReplicaSet and ReplicationController",
+            Self::Targets => "NEW changes other objects (targets) otherwise than OLD",
             Self::PolicyOrder => "the result depends on the order of the policies of NEW",
         })
     }
@@ -109,7 +121,7 @@ pub(super) struct Pair<'a> {
 /// Whether a policy changed an object, what a cluster does not keep aside.
 pub(super) fn is_changed(before: &Value, answer: &Answer) -> bool {
     match (GroupVersionKind::of(before), answer) {
-        (Some(kind), Answer::Admitted(after)) => {
+        (Some(kind), Answer::Admitted(after)) if after != before => {
             without_dropped(before, &kind) != without_dropped(after, &kind)
         }
         _ => false,
@@ -143,6 +155,7 @@ pub(super) fn difference(pair: &Pair<'_>, schemas: &ObjectSchemas) -> Option<Dif
                 if is_changed { DifferenceKind::RefusesChanged } else { DifferenceKind::RefusesUntouched };
             Some(Difference::new(kind, without_values(message)))
         }
+        (Answer::Admitted(old), Answer::Admitted(new)) if old == new => None,
         (Answer::Admitted(old), Answer::Admitted(new)) => {
             let [before, old, new] = [pair.before, old, new].map(|value| without_dropped(value, &kind));
             if old == new {
@@ -211,6 +224,33 @@ fn is_same_letters(one: &Value, other: &Value) -> bool {
         value.as_str().map(|text| text.chars().map(fold).collect::<String>())
     };
     folded(one).is_some_and(|one| folded(other).is_some_and(|other| one == other))
+}
+
+/// A further object that two sides change in other ways, as both leave it.
+pub(super) fn differing_target(
+    old: &Evaluated,
+    new: &Evaluated,
+    schemas: &ObjectSchemas,
+) -> Option<(Value, [Answer; 2], Difference)> {
+    let find = |all: &[ChangedTarget], target: &ChangedTarget| {
+        let found = all.iter().find(|one| identity(&one.before) == identity(&target.before));
+        found.map_or_else(|| target.before.clone(), |found| found.after.clone())
+    };
+    old.targets.iter().chain(&new.targets).find_map(|target| {
+        let answers = [find(&old.targets, target), find(&new.targets, target)].map(Answer::Admitted);
+        let [of_old, of_new] = &answers;
+        let found = difference(&Pair { before: &target.before, old: of_old, new: of_new }, schemas)?;
+        // An accepted order is one of targets, too.
+        let kind = if found.kind == DifferenceKind::Order { found.kind } else { DifferenceKind::Targets };
+        Some((target.before.clone(), answers, Difference { kind, ..found }))
+    })
+}
+
+/// How the changes of further objects differ, if they do.
+pub(super) fn of_targets(old: &Evaluated, new: &Evaluated, schemas: &ObjectSchemas) -> Option<Difference> {
+    let are_admitted = [old, new].iter().all(|side| matches!(side.answer, Answer::Admitted(_)));
+    let (.., found) = differing_target(old, new, schemas).filter(|_| are_admitted)?;
+    Some(found)
 }
 
 /// The paths that differ, those of the Pod in all kinds alike.

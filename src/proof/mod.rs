@@ -12,6 +12,7 @@ mod request;
 mod schema;
 mod shrink;
 mod sides;
+mod stored;
 mod traps;
 
 use std::collections::BTreeMap;
@@ -91,6 +92,8 @@ pub struct Proof {
     pub matched: usize,
     /// How many of them the old policies changed.
     pub changed: usize,
+    /// With how many of them the old policies changed further objects.
+    pub targets: usize,
     /// How many of them both sides denied.
     pub refused: usize,
     /// The differences, each with its smallest request.
@@ -185,13 +188,14 @@ pub fn prove(input: &Input<'_>, options: &Options, progress: &mut dyn FnMut(usiz
     if let (Some(ordinary), Some(user)) = (facts.users.first_mut(), &options.user) {
         ordinary.clone_from(user);
     }
-    let sides = Sides::new(input, &facts.users, &facts.data_keys, options);
+    let schemas = ObjectSchemas::new(options.kind_schemas.clone());
+    let targets = generate::target_kinds(&facts, &schemas);
+    let sides = Sides::new(input, &facts.users, (&facts.data_keys, targets), schemas, options);
     let limit = options.requests_per_rule.saturating_mul(facts.rules.max(1));
     let generator = Generator { sides: &sides, facts: &facts, limit, seed: options.seed };
     let given: Vec<Case> = given.iter().map(|object| Case::of(object.clone(), GIVEN)).collect();
     let runs = generator.run(&given, progress);
     let mut proof = Proof { coverage: Coverage::of(old, new), ..Proof::default() };
-    proof.unknown.extend(targets(old, new));
     let mut found = Differences::default();
     let mut written = Differences::default();
     let mut samples: BTreeMap<String, Case> = BTreeMap::new();
@@ -211,6 +215,9 @@ pub fn prove(input: &Input<'_>, options: &Options, progress: &mut dyn FnMut(usiz
             proof.only_written += 1;
             written.entry(difference.key()).or_default().push(run);
         }
+    }
+    if proof.targets == 0 {
+        proof.unknown.extend(unchanged_targets(old));
     }
     proof.samples = samples.into_values().collect();
     proof.samples.sort_by_key(|case| case.object.weight());
@@ -249,7 +256,10 @@ fn difference_of(answers: &sides::Answers, schemas: &ObjectSchemas) -> Option<Di
         let difference = difference(&pair(&in_kyverno.answer), schemas)?;
         Some(Difference { is_in_kyverno: true, ..difference })
     };
-    difference(&pair(&answers.new.answer), schemas).or_else(of_orders).or_else(of_kyverno)
+    difference(&pair(&answers.new.answer), schemas)
+        .or_else(|| compare::of_targets(&answers.old, &answers.new, schemas))
+        .or_else(of_orders)
+        .or_else(of_kyverno)
 }
 
 impl Proof {
@@ -274,7 +284,9 @@ impl Proof {
             }
         }
         self.matched += usize::from(answers.old.is_matched);
-        self.changed += usize::from(is_changed(&answers.before, &answers.old.answer));
+        let has_targets = !answers.old.targets.is_empty();
+        self.targets += usize::from(has_targets);
+        self.changed += usize::from(has_targets || is_changed(&answers.before, &answers.old.answer));
         let is_denied = |answer: &Answer| matches!(answer, Answer::Denied { .. });
         self.refused += usize::from(is_denied(&answers.old.answer) && is_denied(&answers.new.answer));
         for evaluated in [&answers.old, &answers.new, &run.written.old, &run.written.new] {
@@ -283,14 +295,10 @@ impl Proof {
     }
 }
 
-/// The policies that change other objects than that of the request, which is not compared.
-fn targets(old: &[Policy], new: &[Policy]) -> Vec<String> {
-    let sides = [("OLD", old), ("NEW", new)];
-    let all =
-        sides.into_iter().flat_map(|(side, policies)| policies.iter().map(move |policy| (side, policy)));
-    all.filter(|(_, policy)| policy.has_targets())
-        .map(|(side, policy)| {
-            format!("{side} {} changes other objects than that of the request (targets)", policy.full_name())
-        })
-        .collect()
+/// Policies that change other objects than that of the request, where none was changed.
+fn unchanged_targets(old: &[Policy]) -> Vec<String> {
+    let with_targets = old.iter().filter(|policy| policy.has_targets());
+    let title =
+        |policy: &Policy| format!("{}: no object was made that it changes as a target", policy.full_name());
+    with_targets.map(title).collect()
 }

@@ -8,12 +8,14 @@ use jiff::Timestamp;
 
 use crate::admission::minimal;
 use crate::diagnostics::Code;
-use crate::engine::{Engine, Lookup, LookupError, LookupSource, World};
+use crate::engine::{Engine, Lookup, LookupError, LookupSource, TargetLookup, World};
 use crate::report::{ElementOutcome, ObjectReport, Outcome, RuleReport, SkipReason, Trace};
 use crate::resources::{KindResource, Resources, builtin_resource};
 use crate::secrets::Secrets;
 use crate::semantics::DivergenceSet;
 use crate::value::{GroupVersionKind, PathSet, Text, Value};
+
+use super::stored::{self, ChangedTarget, Ran, TargetKind};
 
 /// The label with its name that every namespace of a cluster has.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -33,6 +35,8 @@ pub struct Case {
     pub namespace_labels: Value,
     /// What lookups of the cluster return.
     pub answers: Answers,
+    /// Which of several clusters it is sent to.
+    pub(super) cluster: usize,
     /// Where the request comes from: `given`, or how it was generated.
     pub origin: Text,
 }
@@ -58,6 +62,8 @@ pub(super) struct Surroundings<'a> {
     /// What is looked up by given objects, or by all.
     pub(super) world: Option<&'a dyn World>,
     pub(super) is_world_of_all: bool,
+    /// The objects that policies change beside that of the request.
+    pub(super) targets: Vec<TargetKind>,
 }
 
 /// What a set of policies makes of a request.
@@ -94,8 +100,12 @@ pub(super) struct Evaluated {
     pub(super) is_matched: bool,
     /// The divergences between documentation and Kyverno that were reached.
     pub(super) divergences: DivergenceSet,
+    /// Whether something was looked up that is not generated.
+    pub(super) reads_inputs: bool,
     /// The Secrets that were read.
     pub(super) secrets: Secrets,
+    /// The objects that were changed beside that of the request, by what they are called.
+    pub(super) targets: Vec<ChangedTarget>,
 }
 
 impl Evaluated {
@@ -109,7 +119,9 @@ impl Evaluated {
             looked_up: false,
             is_matched: false,
             divergences: DivergenceSet::NONE,
+            reads_inputs: false,
             secrets: Secrets::default(),
+            targets: Vec::new(),
         }
     }
 }
@@ -124,6 +136,7 @@ impl Case {
             user_name: None,
             namespace_labels: Value::empty_object(),
             answers: Answers::default(),
+            cluster: 0,
             origin: origin.into(),
         }
     }
@@ -142,20 +155,39 @@ impl Case {
     pub(super) fn identity(&self) -> String {
         let old = self.old.as_ref().map(Value::to_json).unwrap_or_default();
         format!(
-            "{}\n{old}\n{} {} {:?}",
+            "{}\n{old}\n{} {} {:?} {}",
             self.object.to_json(),
             self.user,
             self.namespace_labels.to_json(),
-            self.answers
+            self.answers,
+            self.cluster
         )
     }
 
     /// Evaluates the policies of an engine.
     pub(super) fn evaluate(&self, engine: &Engine, surroundings: &Surroundings<'_>) -> Evaluated {
-        let world = CaseWorld { case: self, surroundings, looked_up: AtomicBool::new(false) };
+        let stored = match self.answers {
+            Answers::Absent => Vec::new(),
+            _ => stored::objects(&surroundings.targets, &self.object, self.cluster),
+        };
+        let (looked_up, reads_inputs) = <(AtomicBool, AtomicBool)>::default();
+        let world = CaseWorld { case: self, surroundings, stored: &stored, looked_up, reads_inputs };
         let report = engine.mutate(&self.object, self.old.as_ref(), &world);
-        let answer = answer(&report);
+        let mut answer = answer(&report);
         let mut seen = Seen::default();
+        let mut ran = Ran::default();
+        if let Answer::Admitted(after) = &answer
+            && engine.has_targets()
+        {
+            ran = stored::run(engine, (&self.object, after), self.old.as_ref(), &stored, &world);
+        }
+        if let Some(why) = ran.unknown.take() {
+            answer = Answer::Unknown(why);
+        }
+        ran.changed.iter().for_each(|target| seen.target(target));
+        for policy in &ran.reports {
+            policy.rules.iter().for_each(|rule| seen.rule(&policy.policy, rule));
+        }
         for (policy, rule) in report.rules() {
             seen.rule(&policy.policy, rule);
         }
@@ -167,7 +199,9 @@ impl Case {
             looked_up: world.looked_up.load(Ordering::Relaxed),
             is_matched: seen.is_matched,
             divergences: report.divergences(),
+            reads_inputs: world.reads_inputs.load(Ordering::Relaxed),
             secrets: report.secrets,
+            targets: ran.changed,
         }
     }
 }
@@ -201,6 +235,12 @@ struct Seen {
 }
 
 impl Seen {
+    fn target(&mut self, target: &ChangedTarget) {
+        self.is_matched = true;
+        let paths = PathSet::differences(&target.before, &target.after);
+        let _ = writeln!(self.signature, "target {}:{paths}", stored::identity(&target.before));
+    }
+
     fn rule(&mut self, policy: &str, rule: &RuleReport) {
         let title = rule.title(policy);
         let is_passed_over = matches!(
@@ -279,6 +319,35 @@ fn kind_of(reason: &SkipReason) -> String {
     }
 }
 
+fn text_at<'o>(object: &'o Value, field: &str) -> Option<&'o str> {
+    object.path(&["metadata", field]).and_then(Value::as_str)
+}
+
+/// Whether an object has the labels of a query: `labelSelector=a%3Db%2Cc%3Dd`.
+fn has_labels(object: &Value, query: &str) -> bool {
+    let selectors = query.split('&').filter_map(|part| part.strip_prefix("labelSelector="));
+    let selectors =
+        selectors.map(|selector| selector.replace("%3D", "=").replace("%2C", ",").replace("%2F", "/"));
+    selectors.into_iter().all(|selector| {
+        selector.split(',').all(|term| match term.split_once('=') {
+            Some((key, value)) => {
+                object.path(&["metadata", "labels", key]).and_then(Value::as_str)
+                    == Some(value.trim_start_matches('='))
+            }
+            None => object.path(&["metadata", "labels", term]).is_some(),
+        })
+    })
+}
+
+fn list(kind: &GroupVersionKind, items: Vec<Value>) -> Value {
+    Value::from_iter([
+        ("apiVersion", Value::string(kind.api_version())),
+        ("kind", Value::string(format!("{}List", kind.kind))),
+        ("metadata", Value::empty_object()),
+        ("items", Value::array(items)),
+    ])
+}
+
 /// A list without its items, or an object without its data.
 fn emptied(mut value: Value) -> Value {
     if value.get("items").is_some() {
@@ -294,7 +363,10 @@ fn emptied(mut value: Value) -> Value {
 struct CaseWorld<'a> {
     case: &'a Case,
     surroundings: &'a Surroundings<'a>,
+    /// The objects that policies change beside that of the request.
+    stored: &'a [Value],
     looked_up: AtomicBool,
+    reads_inputs: AtomicBool,
 }
 
 impl World for CaseWorld<'_> {
@@ -317,6 +389,11 @@ impl World for CaseWorld<'_> {
         Some(labels)
     }
 
+    fn targets(&self, _lookup: &TargetLookup<'_>) -> Result<Vec<Value>, LookupError> {
+        // All of them are known.
+        Err(LookupError::NotFound)
+    }
+
     fn resource(&self, kind: &GroupVersionKind) -> KindResource<'_> {
         self.surroundings.world.map_or_else(|| builtin_resource(kind), |world| world.resource(kind))
     }
@@ -325,6 +402,7 @@ impl World for CaseWorld<'_> {
         let given = self.world().map(|world| world.lookup(lookup));
         if let Some(found) = given.filter(|found| *found != Err(LookupError::NotGiven)) {
             self.looked_up.store(true, Ordering::Relaxed);
+            self.reads_inputs.store(true, Ordering::Relaxed);
             return match self.case.answers {
                 Answers::Present => found,
                 Answers::Empty => found.map(emptied),
@@ -375,7 +453,7 @@ impl CaseWorld<'_> {
 
     /// The response to a GET at the API server.
     fn api(&self, path: &str) -> Result<Value, LookupError> {
-        let path = path.split('?').next().unwrap_or_default();
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         let (group, version, rest) = match &*parts {
             ["api", version, rest @ ..] => ("", *version, rest),
@@ -397,6 +475,22 @@ impl CaseWorld<'_> {
             return Ok(self.namespace(name));
         }
         let resource = Resources::built_in().get(group, version, plural).ok_or(LookupError::NotGiven)?;
+        let is_stored = |stored: &&Value| {
+            GroupVersionKind::of(stored).as_ref() == Some(&resource.kind)
+                && namespace.is_none_or(|wanted| text_at(stored, "namespace") == Some(wanted))
+                && has_labels(stored, query)
+        };
+        if self.surroundings.targets.iter().any(|kind| kind.facts.kind == resource.kind) {
+            self.looked_up.store(true, Ordering::Relaxed);
+            let mut found = self.stored.iter().filter(is_stored);
+            return match name {
+                Some(name) => {
+                    let named = found.find(|stored| text_at(stored, "name") == Some(name));
+                    named.cloned().ok_or(LookupError::NotFound)
+                }
+                None => Ok(list(&resource.kind, found.cloned().collect())),
+            };
+        }
         match name {
             Some(name) => self.object(&resource.kind, name, namespace),
             None => {
@@ -405,12 +499,7 @@ impl CaseWorld<'_> {
                     Ok(_) | Err(LookupError::NotFound) => Vec::new(),
                     Err(error) => return Err(error),
                 };
-                Ok(Value::from_iter([
-                    ("apiVersion", Value::string(resource.kind.api_version())),
-                    ("kind", Value::string(format!("{}List", resource.kind.kind))),
-                    ("metadata", Value::empty_object()),
-                    ("items", Value::array(items)),
-                ]))
+                Ok(list(&resource.kind, items))
             }
         }
     }

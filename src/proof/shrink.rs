@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::admission::View;
 use crate::value::{Pointer, Segment, Value};
 
-use super::compare::{Difference, DifferenceKind};
+use super::compare::{self, Difference, DifferenceKind};
 use super::request::{Answers, Case};
 use super::sides::{self, Run, Sides};
 use super::{Counterexample, Differences, Key, difference_of};
@@ -90,33 +90,41 @@ impl Shrinker<'_> {
         let Run { mut case, admitted, written } = run;
         // Of several changes most are gone.
         if case.origin.contains(", ") {
-            case.origin = "generated".into();
+            case.origin = if case.is_given() { "given, and changed" } else { "generated" }.into();
         }
         let counted = admitted.filter(|_| self.view == View::Admitted);
-        let sides::Answers { before, old, new, reversed, in_kyverno } = counted.unwrap_or(written);
+        let sides::Answers { mut before, mut old, new, reversed, in_kyverno } = counted.unwrap_or(written);
         let in_kyverno = in_kyverno.filter(|_| is_in_kyverno);
         let divergences = in_kyverno.as_ref().map(|evaluated| {
             let mut all = evaluated.divergences;
             all.extend(new.divergences);
             all
         });
-        let new = in_kyverno.unwrap_or(new);
-        let secrets = self.sides.is_real(&case).then(|| {
+        let mut new = in_kyverno.unwrap_or(new);
+        let is_real = case.is_given() || old.reads_inputs || new.reads_inputs;
+        let secrets = is_real.then(|| {
             let mut all = old.secrets.clone();
             all.extend(&new.secrets);
             all
         });
-        let answer = match (kind, reversed) {
-            (DifferenceKind::PolicyOrder, Some(reversed)) => reversed,
-            _ => new.answer,
+        let target = compare::differing_target(&old, &new, self.sides.schemas());
+        let (of_old, of_new) = match (kind, reversed, target) {
+            (DifferenceKind::PolicyOrder, Some(reversed), _) => (old.answer, reversed),
+            (DifferenceKind::Targets, _, Some((target, [of_old, of_new], _))) => {
+                before = target;
+                let is_none = || vec!["it is no target".to_owned()];
+                (old.reasons, new.reasons) = (is_none(), is_none());
+                (of_old, of_new)
+            }
+            _ => (old.answer, new.answer),
         };
         Counterexample {
             case,
             before,
             kind,
-            old: old.answer,
+            old: of_old,
             old_reasons: old.reasons,
-            new: answer,
+            new: of_new,
             new_reasons: new.reasons,
             divergences,
             requests,
@@ -151,6 +159,9 @@ fn candidates(case: &Case) -> Vec<Case> {
     }
     if case.user != 0 {
         all.push(Case { user: 0, user_name: None, ..case.clone() });
+    }
+    if case.cluster != 0 {
+        all.push(Case { cluster: 0, ..case.clone() });
     }
     if case.answers != Answers::Present {
         all.push(Case { answers: Answers::Present, ..case.clone() });

@@ -7,6 +7,7 @@ use crate::value::{Text, Value};
 
 use super::request::{Answer, Case, Evaluated, Surroundings};
 use super::schema::ObjectSchemas;
+use super::stored::TargetKind;
 use super::{Input, Options};
 
 /// Both sides, for each user of requests.
@@ -50,7 +51,8 @@ impl<'a> Sides<'a> {
     pub(super) fn new(
         Input { old, new, new_in_kyverno, world, is_world_of_all, .. }: &Input<'a>,
         users: &[UserInfo],
-        data_keys: &[Text],
+        (data_keys, targets): (&[Text], Vec<TargetKind>),
+        schemas: ObjectSchemas,
         options: &Options,
     ) -> Self {
         let by_name = |policies: &[Policy]| {
@@ -83,14 +85,10 @@ impl<'a> Sides<'a> {
                 data_keys: data_keys.to_vec(),
                 world: *world,
                 is_world_of_all: *is_world_of_all,
+                targets,
             },
-            schemas: ObjectSchemas::new(options.kind_schemas.clone()),
+            schemas,
         }
-    }
-
-    /// Whether values of what a request reads are not generated.
-    pub(super) fn is_real(&self, case: &Case) -> bool {
-        case.is_given() || self.surroundings.world.is_some() && self.surroundings.is_world_of_all
     }
 
     pub(super) const fn schemas(&self) -> &ObjectSchemas {

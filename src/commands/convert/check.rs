@@ -90,7 +90,9 @@ fn load<'p>(pair: &'p PolicyPair, options: &RunOptions, reporter: &mut Reporter)
     let (old, new) = (old?, new?);
     let kinds = |policies: &[Policy]| proof::kinds(policies);
     let (of_old, of_new) = (kinds(&old), kinds(&new));
-    if !of_old.iter().any(|kind| of_new.contains(kind)) {
+    // The kinds of some resources are not known.
+    let are_known = !of_old.is_empty() && !of_new.is_empty();
+    if are_known && !of_old.iter().any(|kind| of_new.contains(kind)) {
         let message = format!(
             "{} and {} select no kind in common: are they the same policy?",
             pair.old.display(),

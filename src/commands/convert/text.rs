@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::proof::{Answer, Answers, Case, Counterexample, Proof, Trap};
+use crate::proof::{Answer, Answers, Case, Counterexample, DifferenceKind, Proof, Trap};
 use crate::render::{counted, mask_beside, object_diff, printable, thousands};
 use crate::semantics::DivergenceSet;
 use crate::value::{ChangeKind, GroupVersionKind, Number, Value, changes, shortened};
@@ -80,7 +80,7 @@ fn block(name: &str, found: &Counterexample) -> String {
         && found.kind.is_of_results()
     {
         out.push_str("  diff     from OLD to NEW\n");
-        object_diff(old, new, &found.secrets.clone().unwrap_or_default()).lines().for_each(|line| {
+        object_diff(old, new, found.secrets.as_ref()).lines().for_each(|line| {
             let _ = writeln!(out, "    {line}");
         });
     }
@@ -114,6 +114,9 @@ fn lines(found: &Counterexample) -> Vec<(&'static str, String)> {
     let case = &found.case;
     let mut lines = vec![("object", format!("{}   ({})", shown_object(&case.object), case.origin))];
     lines.extend(request_of(case).into_iter().map(|text| ("request", text)));
+    if found.kind == DifferenceKind::Targets {
+        lines.push(("target", shown_object(&found.before)));
+    }
     lines.push(("OLD", answer(&found.before, &found.old, &found.old_reasons)));
     let new = answer(&found.before, &found.new, &found.new_reasons);
     lines.push((

@@ -124,7 +124,7 @@ fn members(value: Option<&Value>) -> impl Iterator<Item = (&Text, &Value)> {
 }
 
 /// A text that a pattern of keys matches.
-fn example(pattern: &str) -> String {
+pub(super) fn example(pattern: &str) -> String {
     pattern.replace(['*', '?'], "x")
 }
 

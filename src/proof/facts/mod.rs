@@ -1,6 +1,7 @@
 //! What policies mention: kinds, paths, literals, users, namespaces. Objects are made of it.
 
 mod matching;
+mod targets;
 mod texts;
 
 use std::borrow::Cow;
@@ -9,6 +10,7 @@ use std::collections::BTreeSet;
 use crate::policy::{Policy, UserInfo};
 use crate::value::{GroupVersionKind, Step, Text, Value};
 
+pub(super) use targets::TargetFacts;
 use texts::Texts;
 
 /// A path in an object.
@@ -31,6 +33,8 @@ pub(super) struct Facts {
     pub(super) namespaces: Vec<Text>,
     /// The users of requests; the first is an ordinary one.
     pub(super) users: Vec<UserInfo>,
+    /// The objects that policies change beside that of the request.
+    pub(super) targets: Vec<TargetFacts>,
     /// The keys of data that lookups are expected to have.
     pub(super) data_keys: Vec<Text>,
     /// How many rules the first side has, as written.
@@ -44,6 +48,7 @@ impl Facts {
         let mut texts = Texts::default();
         for policy in old.iter().chain(new) {
             matching::add(policy, &mut facts);
+            targets::add(policy, &mut facts);
             texts.add(policy);
             for part in 0..policy.parts().len() {
                 let Some(paths) = policy.paths(part) else { continue };

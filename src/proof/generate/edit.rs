@@ -30,6 +30,8 @@ pub(super) enum Edit {
     GenerateName(Text),
     /// The namespace has a label, or not.
     NamespaceLabel(Text, Option<Text>),
+    /// It is sent to another cluster.
+    Cluster(usize),
     /// Lookups return something else.
     Answers(Answers),
 }
@@ -130,6 +132,7 @@ impl Edit {
                 Some(value) => changed.namespace_labels.insert(key.clone(), Value::String(value.clone())),
                 None => drop(changed.namespace_labels.remove(key)),
             },
+            Self::Cluster(number) => changed.cluster = *number,
             Self::Answers(answers) => changed.answers = *answers,
         }
         changed.origin = if &*case.origin == BASE {
@@ -335,6 +338,7 @@ impl fmt::Display for Edit {
             Self::GenerateName(prefix) => write!(f, "generateName {prefix}"),
             Self::NamespaceLabel(key, Some(value)) => write!(f, "namespace with the label {key}={value}"),
             Self::NamespaceLabel(key, None) => write!(f, "namespace without the label {key}"),
+            Self::Cluster(number) => write!(f, "cluster {number}"),
             Self::Answers(answers) => write!(f, "lookups: {answers:?}"),
         }
     }

@@ -15,8 +15,9 @@ use crate::value::{GroupVersionKind, Value};
 
 use super::facts::Facts;
 use super::request::Case;
-use super::schema::base;
+use super::schema::{ObjectSchemas, base};
 use super::sides::{Run, Sides};
+use super::stored::TargetKind;
 
 use edit::{BASE, Context, Edit};
 use plan::Plan;
@@ -29,6 +30,21 @@ const MAX_STARTS: usize = 24;
 
 /// Which share of its requests each round may use, in percent.
 const SHARES: [usize; 4] = [45, 30, 10, 15];
+
+/// The objects that policies with targets may change.
+pub(super) fn target_kinds(facts: &Facts, schemas: &ObjectSchemas) -> Vec<TargetKind> {
+    let kinds = facts.targets.iter().map(|target| {
+        let of_kind = facts.of_kind(&target.kind);
+        let context = Context { facts: &of_kind, kind: &target.kind, schemas };
+        let plan = Plan::of(&context);
+        let smallest = Case::of(base(&target.kind), BASE);
+        let fitting = [(0, false), (0, true), (1, false)];
+        let fitting = fitting
+            .map(|(number, with_written)| plan.fitting(&smallest, number, with_written, &context).object);
+        TargetKind { facts: target.clone(), contents: [smallest.object].into_iter().chain(fitting).collect() }
+    });
+    kinds.collect()
+}
 
 /// The requests of a proof with what came of them, in order.
 pub(super) struct Generator<'a> {
@@ -57,7 +73,7 @@ impl Generator<'_> {
             let context = Context { facts: &facts, kind, schemas: self.sides.schemas() };
             let starts =
                 runs.iter().filter(|run| GroupVersionKind::of(&run.case.object).as_ref() == Some(kind));
-            let starts: Vec<Case> = starts.map(|run| run.case.clone()).collect();
+            let starts: Vec<Start> = starts.map(Start::of).collect();
             let shared = Shared { known: &mut known, progress: &mut *progress };
             let found = KindRun::new(self, context, limit.max(MIN_PER_KIND), shared).run(starts);
             runs.extend(found);
@@ -88,9 +104,23 @@ struct KindRun<'a, 'k> {
     limit: usize,
     shared: Shared<'k>,
     signatures: BTreeSet<String>,
-    starts: Vec<Case>,
+    starts: Vec<Start>,
     runs: Vec<Run>,
     has_lookups: bool,
+}
+
+/// A request from which others are made.
+#[derive(Clone)]
+struct Start {
+    case: Case,
+    /// How both sides leave its object.
+    results: Vec<Value>,
+}
+
+impl Start {
+    fn of(run: &Run) -> Self {
+        Self { case: run.case.clone(), results: run.results() }
+    }
 }
 
 impl<'a, 'k> KindRun<'a, 'k> {
@@ -109,7 +139,7 @@ impl<'a, 'k> KindRun<'a, 'k> {
         }
     }
 
-    fn run(mut self, given: Vec<Case>) -> Vec<Run> {
+    fn run(mut self, given: Vec<Start>) -> Vec<Run> {
         self.base();
         self.starts.extend(given.into_iter().take(4));
         let mut end = 0;
@@ -181,14 +211,17 @@ impl<'a, 'k> KindRun<'a, 'k> {
             // The first starts are the smallest objects, and get most.
             let room = (end - self.runs.len()).div_ceil(if next == 0 { 2 } else { 3 });
             let step = edits.len().div_ceil(room.max(1)).max(1);
-            let cases: Vec<Case> =
-                edits.iter().step_by(step).filter_map(|edit| edit.apply(&start, &self.context)).collect();
+            let cases: Vec<Case> = edits
+                .iter()
+                .step_by(step)
+                .filter_map(|edit| edit.apply(&start.case, &self.context))
+                .collect();
             self.evaluate(cases);
             next += 1;
         }
     }
 
-    fn edits(&self, round: usize, start: &Case) -> Vec<Edit> {
+    fn edits(&self, round: usize, start: &Start) -> Vec<Edit> {
         let plan = &self.plan;
         match round {
             0 => {
@@ -204,20 +237,13 @@ impl<'a, 'k> KindRun<'a, 'k> {
                 let mut edits = plan.requests.clone();
                 edits.extend(plan.others.iter().cloned());
                 edits.extend(plan.empties.iter().cloned());
-                for after in self.results_of(start) {
-                    edits.extend(plan.written_in(&after, &self.context));
+                for after in &start.results {
+                    edits.extend(plan.written_in(after, &self.context));
                 }
                 edits
             }
             _ => plan.texts.clone(),
         }
-    }
-
-    /// How both sides leave the object of a request.
-    fn results_of(&self, start: &Case) -> Vec<Value> {
-        let identity = start.identity();
-        let run = self.runs.iter().find(|run| run.case.identity() == identity);
-        run.map_or_else(Vec::new, Run::results)
     }
 
     /// Two changes at once, in random order.
@@ -245,7 +271,7 @@ impl<'a, 'k> KindRun<'a, 'k> {
             let mut cases = Vec::new();
             while cases.len() < BATCH.min(end - self.runs.len()) && tries > 0 {
                 tries -= 1;
-                let start = &self.starts[random.below(self.starts.len())];
+                let start = &self.starts[random.below(self.starts.len())].case;
                 let [one, two] = [0, 1].map(|_| &all[random.below(all.len())]);
                 let changed =
                     one.apply(start, &self.context).and_then(|case| two.apply(&case, &self.context));
@@ -271,7 +297,7 @@ impl<'a, 'k> KindRun<'a, 'k> {
             for run in evaluated {
                 self.has_lookups |= run.looked_up();
                 if self.signatures.insert(run.signature()) && self.starts.len() < MAX_STARTS {
-                    self.starts.push(run.case.clone());
+                    self.starts.push(Start::of(&run));
                     self.starts.extend(self.left_by(&run));
                 }
                 self.runs.push(run);
@@ -280,17 +306,17 @@ impl<'a, 'k> KindRun<'a, 'k> {
     }
 
     /// The objects as both sides leave them, as the start of further requests: with everything that is written.
-    fn left_by(&self, run: &Run) -> Vec<Case> {
+    fn left_by(&self, run: &Run) -> Vec<Start> {
         if self.starts.len() >= MAX_STARTS / 2 {
             return Vec::new();
         }
         let results = run.results().into_iter().filter(|after| *after != run.case.object);
-        let as_left = |object| Case {
-            object,
-            origin: format!("{}, as policies leave it", run.case.origin).into(),
-            ..run.case.clone()
+        let as_left = |object| {
+            let origin = format!("{}, as policies leave it", run.case.origin).into();
+            Start { case: Case { object, origin, ..run.case.clone() }, results: Vec::new() }
         };
-        results.map(as_left).filter(|case| self.context.schemas.admits(&case.object)).take(1).collect()
+        let is_valid = |start: &Start| self.context.schemas.admits(&start.case.object);
+        results.map(as_left).filter(is_valid).take(1).collect()
     }
 }
 

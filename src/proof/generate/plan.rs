@@ -6,6 +6,7 @@ use crate::admission::{ScalarType, minimal_at};
 use crate::proof::facts::{Path, keys};
 use crate::proof::request::{Answers, Case};
 use crate::proof::schema::base;
+use crate::proof::stored::CLUSTERS;
 use crate::value::{Number, Step, Text, Value};
 
 use super::edit::{Arrangement, Context, Edit, Stored};
@@ -199,6 +200,10 @@ impl Plan {
             if &*context.kind.kind == "Namespace" {
                 self.requests.push(Edit::Set(keys(&["metadata", "name"]), Value::String(namespace)));
             }
+        }
+        if !facts.targets.is_empty() {
+            self.requests.extend((1..CLUSTERS).map(Edit::Cluster));
+            self.requests.extend(Self::answers());
         }
         for (key, values) in &facts.namespace_labels {
             let other = Text::from("other");

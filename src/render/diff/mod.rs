@@ -92,11 +92,12 @@ pub fn unified_diff(report: &ObjectReport, origin: &Origin, style: &DiffStyle) -
     out
 }
 
-/// The hunks between two states of an object, printed canonically and with the values of Secrets masked.
-pub fn object_diff(before: &Value, after: &Value, secrets: &Secrets) -> String {
-    let masked = mask_beside(before, after, secrets);
+/// The hunks between two states of an object, printed canonically; with secrets, their values are masked.
+pub fn object_diff(before: &Value, after: &Value, secrets: Option<&Secrets>) -> String {
+    let masked = secrets.map(|secrets| mask_beside(before, after, secrets));
+    let (before, after) = masked.as_ref().map_or((before, after), |masked| (&masked.before, &masked.after));
     let mut out = String::new();
-    hunks(&to_yaml(&masked.before), &to_yaml(&masked.after), &DiffStyle::default(), &mut out);
+    hunks(&to_yaml(before), &to_yaml(after), &DiffStyle::default(), &mut out);
     out
 }
 
