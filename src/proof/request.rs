@@ -27,6 +27,8 @@ pub struct Case {
     pub object: Value,
     /// The stored object of an update; `None` for a creation.
     pub old: Option<Value>,
+    /// Whether the object is deleted.
+    pub is_deletion: bool,
     /// The number of the user.
     pub(super) user: usize,
     /// The name of the user, if it is not the ordinary one.
@@ -132,6 +134,7 @@ impl Case {
         Self {
             object,
             old: None,
+            is_deletion: false,
             user: 0,
             user_name: None,
             namespace_labels: Value::empty_object(),
@@ -148,19 +151,20 @@ impl Case {
 
     /// Whether it is a creation by the ordinary user.
     pub(super) fn is_plain_creation(&self) -> bool {
-        self.old.is_none() && self.user == 0 && self.answers == Answers::Present
+        self.old.is_none() && !self.is_deletion && self.user == 0 && self.answers == Answers::Present
     }
 
     /// What tells it from others; the origin does not.
     pub(super) fn identity(&self) -> String {
         let old = self.old.as_ref().map(Value::to_json).unwrap_or_default();
         format!(
-            "{}\n{old}\n{} {} {:?} {}",
+            "{}\n{old}\n{} {} {:?} {} {}",
             self.object.to_json(),
             self.user,
             self.namespace_labels.to_json(),
             self.answers,
-            self.cluster
+            self.cluster,
+            self.is_deletion
         )
     }
 

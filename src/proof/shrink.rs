@@ -160,6 +160,9 @@ fn candidates(case: &Case) -> Vec<Case> {
     if case.user != 0 {
         all.push(Case { user: 0, user_name: None, ..case.clone() });
     }
+    if case.is_deletion {
+        all.push(Case { is_deletion: false, ..case.clone() });
+    }
     if case.cluster != 0 {
         all.push(Case { cluster: 0, ..case.clone() });
     }

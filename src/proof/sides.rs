@@ -1,7 +1,7 @@
 //! The two sides of a proof, ready to be run.
 
 use crate::engine::{Engine, Settings};
-use crate::policy::{Policy, PolicySet, UserInfo};
+use crate::policy::{Operation, Policy, PolicySet, UserInfo};
 use crate::semantics::Semantics;
 use crate::value::{Text, Value};
 
@@ -16,6 +16,8 @@ pub(super) struct Sides<'a> {
     new: Vec<Engine>,
     /// The new policies in reverse order, if there are several.
     reversed: Vec<Engine>,
+    /// How many engines are for creations and updates; the others are for deletions by the same users.
+    users: usize,
     /// The new policies under the semantics of Kyverno, if the others are documented ones.
     in_kyverno: Vec<Engine>,
     /// Whether these may do something else without a divergence that the documented ones reach with an object.
@@ -50,7 +52,7 @@ pub(super) struct Answers {
 impl<'a> Sides<'a> {
     pub(super) fn new(
         Input { old, new, new_in_kyverno, world, is_world_of_all, .. }: &Input<'a>,
-        users: &[UserInfo],
+        (users, deletes): (&[UserInfo], bool),
         (data_keys, targets): (&[Text], Vec<TargetKind>),
         schemas: ObjectSchemas,
         options: &Options,
@@ -61,8 +63,14 @@ impl<'a> Sides<'a> {
             policies
         };
         let engines_in = |policies: &[Policy], semantics| -> Vec<Engine> {
-            let settings = |user| Settings { semantics, ..settings(user, options) };
-            users.iter().map(|user| Engine::new(PolicySet::new(policies.to_vec()), settings(user))).collect()
+            let settings = |user, operation| Settings { semantics, operation, ..settings(user, options) };
+            let operations: &[Option<Operation>] =
+                if deletes { &[None, Some(Operation::Delete)] } else { &[None] };
+            let requests =
+                operations.iter().flat_map(|operation| users.iter().map(move |user| (user, *operation)));
+            let engine =
+                |(user, operation)| Engine::new(PolicySet::new(policies.to_vec()), settings(user, operation));
+            requests.map(engine).collect()
         };
         let engines = |policies: &[Policy]| engines_in(policies, options.semantics);
         let in_kyverno = new_in_kyverno.filter(|_| options.semantics == Semantics::Documented);
@@ -80,6 +88,7 @@ impl<'a> Sides<'a> {
             in_kyverno: in_kyverno
                 .map_or_else(Vec::new, |policies| engines_in(&by_name(policies), Semantics::Kyverno)),
             differs_in_kyverno,
+            users: users.len(),
             surroundings: Surroundings {
                 now: options.now,
                 data_keys: data_keys.to_vec(),
@@ -114,9 +123,9 @@ impl<'a> Sides<'a> {
     }
 
     fn answers(&self, case: &Case, is_counted: bool) -> Answers {
-        let evaluate = |engines: &[Engine]| {
-            engines.get(case.user).map(|engine| case.evaluate(engine, &self.surroundings))
-        };
+        let number = case.user + if case.is_deletion { self.users } else { 0 };
+        let evaluate =
+            |engines: &[Engine]| engines.get(number).map(|engine| case.evaluate(engine, &self.surroundings));
         let unknown = || Evaluated::unknown("no such user");
         let new = evaluate(&self.new).unwrap_or_else(unknown);
         // Where no divergence is reached, Kyverno does what is documented.

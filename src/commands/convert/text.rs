@@ -161,6 +161,9 @@ pub(super) fn shown_object(object: &Value) -> String {
 /// What is special about a request beside its object.
 fn request_of(case: &Case) -> Option<String> {
     let mut parts = Vec::new();
+    if case.is_deletion {
+        parts.push("DELETE".to_owned());
+    }
     if let Some(old) = &case.old {
         let what = if *old == case.object { "the same object".to_owned() } else { shown_object(old) };
         parts.push(format!("UPDATE of {what}"));
@@ -321,6 +324,7 @@ fn counterexample_json(found: &Counterexample) -> Value {
         ("origin", Value::String(case.origin.clone())),
         ("object", case.object.clone()),
         ("oldObject", optional(&case.old)),
+        ("isDeletion", Value::Bool(case.is_deletion)),
         ("user", case.user_name.clone().map(Value::String).unwrap_or_default()),
         ("namespaceLabels", case.namespace_labels.clone()),
         ("old", answer_json(&found.old)),

@@ -35,6 +35,8 @@ pub(super) struct Facts {
     pub(super) users: Vec<UserInfo>,
     /// The objects that policies change beside that of the request.
     pub(super) targets: Vec<TargetFacts>,
+    /// Whether rules with targets name deletions.
+    pub(super) deletes: bool,
     /// The keys of data that lookups are expected to have.
     pub(super) data_keys: Vec<Text>,
     /// How many rules the first side has, as written.

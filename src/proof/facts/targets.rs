@@ -1,6 +1,6 @@
 //! What policies with targets name of the objects that they change.
 
-use crate::policy::{CelPolicy, ClassicPolicy, Policy, ResourceRule};
+use crate::policy::{CelPolicy, ClassicPolicy, Operation, Policy, ResourceRule};
 use crate::resources::Resources;
 use crate::value::{GroupVersionKind, Map, Text, Value};
 
@@ -25,6 +25,7 @@ pub(super) fn add(policy: &Policy, facts: &mut Facts) {
 
 fn classic(policy: &ClassicPolicy, facts: &mut Facts) {
     let rules = policy.rules.iter().filter(|rule| rule.existing().is_some());
+    facts.deletes |= rules.clone().any(|rule| rule.names_operation(Operation::Delete));
     for target in rules.filter_map(|rule| rule.raw.path(&["mutate", "targets"])?.as_array()).flatten() {
         let text = |field: &str| target.get(field).and_then(Value::as_str).unwrap_or_default();
         // A subresource is that of an object.
@@ -51,6 +52,10 @@ fn classic(policy: &ClassicPolicy, facts: &mut Facts) {
 
 fn cel(policy: &CelPolicy, facts: &mut Facts) {
     for variant in &policy.variants {
+        let names_deletions = |rule: &ResourceRule| {
+            rule.operations.as_ref().is_none_or(|operations| operations.contains(&Operation::Delete))
+        };
+        facts.deletes |= variant.constraints.rules.iter().any(names_deletions);
         let own = variant.targets.as_ref().map(|targets| &targets.constraints);
         let constraints = own.filter(|own| !own.rules.is_empty()).unwrap_or(&variant.constraints);
         for rule in &constraints.rules {

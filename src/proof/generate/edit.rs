@@ -30,6 +30,8 @@ pub(super) enum Edit {
     GenerateName(Text),
     /// The namespace has a label, or not.
     NamespaceLabel(Text, Option<Text>),
+    /// The object is deleted.
+    Delete,
     /// It is sent to another cluster.
     Cluster(usize),
     /// Lookups return something else.
@@ -104,6 +106,7 @@ impl Edit {
             }
             Self::Remove(path) => remove(&mut changed.object, path)?,
             Self::List(path, arrangement) => context.arrange(&mut changed.object, path, *arrangement)?,
+            Self::Update(_) | Self::UpdateBy(_) if case.is_deletion => return None,
             Self::Update(stored) => {
                 changed.old = Some(match stored {
                     Stored::Same => case.object.clone(),
@@ -132,6 +135,10 @@ impl Edit {
                 Some(value) => changed.namespace_labels.insert(key.clone(), Value::String(value.clone())),
                 None => drop(changed.namespace_labels.remove(key)),
             },
+            Self::Delete => {
+                changed.is_deletion = true;
+                changed.old = None;
+            }
             Self::Cluster(number) => changed.cluster = *number,
             Self::Answers(answers) => changed.answers = *answers,
         }
@@ -338,6 +345,7 @@ impl fmt::Display for Edit {
             Self::GenerateName(prefix) => write!(f, "generateName {prefix}"),
             Self::NamespaceLabel(key, Some(value)) => write!(f, "namespace with the label {key}={value}"),
             Self::NamespaceLabel(key, None) => write!(f, "namespace without the label {key}"),
+            Self::Delete => f.write_str("DELETE"),
             Self::Cluster(number) => write!(f, "cluster {number}"),
             Self::Answers(answers) => write!(f, "lookups: {answers:?}"),
         }

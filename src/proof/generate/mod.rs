@@ -161,6 +161,12 @@ impl<'a, 'k> KindRun<'a, 'k> {
                 numbers.map(|number| self.plan.fitting(&smallest, number, with_written, &self.context)),
             );
         }
+        // Rules may be for deletions alone.
+        if self.context.facts.deletes {
+            let deleted: Vec<Case> =
+                cases.iter().filter_map(|case| Edit::Delete.apply(case, &self.context)).collect();
+            cases.extend(deleted);
+        }
         // A policy may be for some users alone.
         for user in 1..self.context.facts.users.len().min(4) {
             let fitted = cases.get(1).and_then(|case| Edit::User(user).apply(case, &self.context));

@@ -201,6 +201,9 @@ impl Plan {
                 self.requests.push(Edit::Set(keys(&["metadata", "name"]), Value::String(namespace)));
             }
         }
+        if facts.deletes {
+            self.requests.push(Edit::Delete);
+        }
         if !facts.targets.is_empty() {
             self.requests.extend((1..CLUSTERS).map(Edit::Cluster));
             self.requests.extend(Self::answers());
