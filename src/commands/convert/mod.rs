@@ -161,6 +161,8 @@ impl Arguments {
     fn into_parts(self) -> (Task, RunOptions) {
         let options = self.context.choose(self.objects.choose(self.engine.options()));
         let options = RunOptions {
+            // For the count of what is standard input; the policies are read file by file.
+            policies: self.policy.clone(),
             objects_are_optional: true,
             exceptions: self.exceptions.exceptions,
             dialect: self.semantics.dialect(),
