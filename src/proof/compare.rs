@@ -194,7 +194,7 @@ fn alike(old: &Value, new: &Value, is_alike: fn(&Value, &Value) -> bool) -> bool
             of_old
                 && new
                     .iter()
-                    .filter(|(key, _)| old.get(*key).is_none())
+                    .filter(|(key, _)| old.get(key).is_none())
                     .all(|(_, value)| alike(&absent, value, is_alike))
         }
         (Value::Array(old), Value::Array(new)) => {

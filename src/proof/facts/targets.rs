@@ -32,12 +32,12 @@ fn classic(policy: &ClassicPolicy, facts: &mut Facts) {
         let kind = text("kind").split(['/', '.']).next().unwrap_or_default();
         let wanted = GroupVersionKind::new(text("apiVersion"), kind);
         let known = Resources::built_in().iter().map(|resource| &resource.kind);
-        let known = known.filter(|known| {
+        let mut known = known.filter(|known| {
             known.kind == wanted.kind
                 && (text("apiVersion").contains('*')
                     || known.group == wanted.group && known.version == wanted.version)
         });
-        let kind = known.cloned().next().unwrap_or(wanted);
+        let kind = known.next().cloned().unwrap_or(wanted);
         let literal = |field: &str| {
             let text = text(field);
             (!text.is_empty() && !text.contains("{{")).then(|| Text::from(example(text)))
