@@ -204,10 +204,9 @@ pub fn prove(input: &Input<'_>, options: &Options, progress: &mut dyn FnMut(usiz
         proof.count(&run);
         let schemas = sides.schemas();
         if run.is_sample() && difference_of(&run.written, schemas).is_none() {
-            let weight = run.case.object.weight();
-            let known = samples.get(&run.signature()).map(|case| case.object.weight());
-            if known.is_none_or(|known| weight < known) {
-                samples.insert(run.signature(), run.case.clone());
+            let sample = samples.entry(run.signature()).or_insert_with(|| run.case.clone());
+            if run.case.object.weight() < sample.object.weight() {
+                *sample = run.case.clone();
             }
         }
         if let Some(difference) = difference_of(run.counted(), schemas) {

@@ -329,6 +329,10 @@ impl Checker<'_> {
         }
         let (status, message) = match &rule.outcome {
             Outcome::Patched { .. } | Outcome::Triggered { .. } => (Status::Pass, String::new()),
+            // To Kyverno, a CEL policy that changes nothing has been applied.
+            Outcome::NoChange if self.is_about_cel() => {
+                (Status::Pass, "the object already has what the policy sets".to_owned())
+            }
             Outcome::NoChange => (Status::Skip, "the object already has what the rule sets".to_owned()),
             // The Kyverno CLI does not know `failurePolicy`.
             Outcome::Skipped(SkipReason::FailureIgnored(error)) => (Status::Error, error.clone()),

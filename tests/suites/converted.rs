@@ -107,6 +107,7 @@ fn suites_of_kyvernos_policies_pass_in_the_kyverno_cli() {
     let Some(conformance) = conformance_folder(WHAT) else { return };
     let kyverno = tool("kyverno");
     let mut policies = 0;
+    let mut faults = Vec::new();
     for file in files_below(&conformance.join("policies"), &["yaml"]) {
         let Ok(text) = fs::read_to_string(&file) else { continue };
         let is_test = |part: &std::ffi::OsStr| part.to_string_lossy().starts_with('.');
@@ -125,9 +126,12 @@ fn suites_of_kyvernos_policies_pass_in_the_kyverno_cli() {
         passes(&run(folder.path(), &["test", "tests"]));
         let theirs =
             Command::new(&kyverno).args(["test", "tests"]).current_dir(folder.path()).output().unwrap();
-        let printed = String::from_utf8_lossy(&theirs.stdout);
-        assert!(theirs.status.success(), "{}: {printed}", file.display());
+        if !theirs.status.success() {
+            let printed = [&theirs.stdout[..], &theirs.stderr].concat();
+            faults.push(format!("{}: {}", file.display(), String::from_utf8_lossy(&printed)));
+        }
         policies += 1;
     }
+    assert!(faults.is_empty(), "{} of {policies}:\n{}", faults.len(), faults.join("\n"));
     assert!(policies >= MIN_POLICIES, "{policies}");
 }

@@ -10,7 +10,7 @@ use crate::commands::options::RunOptions;
 use crate::commands::reporter::Reporter;
 use crate::diagnostics::Code;
 use crate::engine::{Engine, InputNames, Settings, World as _};
-use crate::policy::{Policy, PolicySet};
+use crate::policy::{Policy, PolicySet, Rule};
 use crate::proof::Case;
 use crate::render::counted;
 use crate::report::{ObjectReport, Outcome};
@@ -47,8 +47,31 @@ pub(super) struct Suites<'a> {
 struct Drafted {
     object: Value,
     after: Value,
-    /// The rows of both sides: policy, rule if it has several, and whether it changes the object.
-    rows: [Vec<(usize, Option<Text>, bool)>; 2],
+    /// The rows of both sides.
+    rows: [Vec<Row>; 2],
+}
+
+/// What a rule makes of an object.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    /// The number of the policy.
+    policy: usize,
+    /// Its rule; `None` for a CEL policy.
+    rule: Option<Text>,
+    result: RowResult,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowResult {
+    /// It changes the object.
+    Changed,
+    /// It applies and changes nothing, which Kyverno skips for rules, but not for CEL policies.
+    Unchanged,
+    Skipped,
+}
+
+impl RowResult {
+    const ALL: [Self; 3] = [Self::Changed, Self::Unchanged, Self::Skipped];
 }
 
 /// The policies of a side, as documented and as Kyverno has them.
@@ -65,8 +88,8 @@ impl Suites<'_> {
         world.set_kinds(&[]);
         let drafted = self.draft([&old, &new], &mut world);
         for (policy, rule) in old.rules() {
-            let is_changed = |drafted: &Drafted| drafted.rows[0].contains(&(policy, rule.clone(), true));
-            if !drafted.objects.iter().any(is_changed) {
+            let wanted = Row { policy, rule: rule.clone(), result: RowResult::Changed };
+            if !drafted.objects.iter().any(|one| one.rows[0].contains(&wanted)) {
                 let name = old.title(policy, rule.as_ref());
                 let message = format!("{name}: no object of the proof that it changes fits in a test suite");
                 reporter.note(Code::RuleWithoutRow, message);
@@ -199,7 +222,7 @@ impl Draft {
 
 impl Drafted {
     fn is_changed(&self) -> bool {
-        self.rows[0].iter().any(|(.., is_changed)| *is_changed)
+        self.rows[0].iter().any(|row| row.result == RowResult::Changed)
     }
 }
 
@@ -211,11 +234,9 @@ fn drafted(object: &Value, sides: [&Side; 2], world: &OfflineWorld) -> Option<(D
         return None;
     }
     let rows = [sides[0].rows(&old), sides[1].rows(&new)];
-    let patched = |rows: &[(usize, Option<Text>, bool)]| {
-        rows.iter()
-            .filter(|(.., is_changed)| *is_changed)
-            .map(|(policy, ..)| *policy)
-            .collect::<BTreeSet<_>>()
+    let patched = |rows: &[Row]| {
+        let changed = rows.iter().filter(|row| row.result == RowResult::Changed);
+        changed.map(|row| row.policy).collect::<BTreeSet<_>>()
     };
     // The state after a policy is compared, which is the last one if no other policy changes the object.
     if rows.iter().any(|rows| patched(rows).len() > 1) {
@@ -280,26 +301,31 @@ impl Side {
         rule.map_or_else(|| name.to_string(), |rule| format!("{name}/{rule}"))
     }
 
-    /// Whether each rule, or one that was generated from it, changes an object.
-    fn rows(&self, report: &ObjectReport) -> Vec<(usize, Option<Text>, bool)> {
+    /// What each rule, or one that was generated from it, makes of an object.
+    fn rows(&self, report: &ObjectReport) -> Vec<Row> {
         let rows = self.rules().into_iter().map(|(number, rule)| {
             let policy = self.policies().get(number);
             let name = policy.map(Policy::full_name).unwrap_or_default();
             let is_its = |found: &Text| {
                 let Some(rule) = &rule else { return true };
-                found == rule
-                    || policy.and_then(Policy::as_classic).is_some_and(|policy| {
-                        let generated =
-                            policy.rules.iter().filter(|one| one.generated_from.as_ref() == Some(rule));
-                        generated.into_iter().any(|one| one.name == *found)
-                    })
+                let rules = policy.and_then(Policy::as_classic).map(|policy| &policy.rules);
+                let is_generated =
+                    |one: &Rule| one.generated_from.as_ref() == Some(rule) && one.name == *found;
+                found == rule || rules.into_iter().flatten().any(is_generated)
             };
-            let is_changed = report.rules().any(|(policy, found)| {
-                *policy.policy == *name
-                    && is_its(&found.rule)
-                    && matches!(found.outcome, Outcome::Patched { .. })
-            });
-            (number, rule, is_changed)
+            let outcomes = || {
+                let its =
+                    report.rules().filter(|(policy, found)| *policy.policy == *name && is_its(&found.rule));
+                its.map(|(_, found)| &found.outcome)
+            };
+            let result = if outcomes().any(|outcome| matches!(outcome, Outcome::Patched { .. })) {
+                RowResult::Changed
+            } else if rule.is_none() && outcomes().any(|outcome| matches!(outcome, Outcome::NoChange)) {
+                RowResult::Unchanged
+            } else {
+                RowResult::Skipped
+            };
+            Row { policy: number, rule, result }
         });
         rows.collect()
     }
@@ -312,8 +338,8 @@ fn results(side: &Side, number: usize, draft: &Draft) -> Vec<Value> {
         draft.objects.iter().filter_map(|one| one.object.get("kind").and_then(Value::as_str)).collect();
     for (policy, rule) in side.rules() {
         for kind in &kinds {
-            for is_changed in [true, false] {
-                let wanted = (policy, rule.clone(), is_changed);
+            for result in RowResult::ALL {
+                let wanted = Row { policy, rule: rule.clone(), result };
                 let objects = draft.objects.iter().filter(|one| {
                     one.object.get("kind").and_then(Value::as_str) == Some(kind)
                         && one.rows[number].contains(&wanted)
@@ -329,8 +355,8 @@ fn results(side: &Side, number: usize, draft: &Draft) -> Vec<Value> {
     rows
 }
 
-fn row(side: &Side, wanted: &(usize, Option<Text>, bool), kind: &str, names: Vec<Value>) -> Value {
-    let (policy, rule, is_changed) = wanted;
+fn row(side: &Side, wanted: &Row, kind: &str, names: Vec<Value>) -> Value {
+    let Row { policy, rule, result } = wanted;
     let mut row = Value::from_iter([("policy", Value::string(side.title(*policy, None)))]);
     match (rule, side.policies().get(*policy)) {
         (Some(rule), _) => row.insert("rule", Value::String(rule.clone())),
@@ -341,10 +367,10 @@ fn row(side: &Side, wanted: &(usize, Option<Text>, bool), kind: &str, names: Vec
     }
     row.insert("kind", Value::from(kind));
     row.insert("resources", Value::array(names));
-    if *is_changed {
+    if *result == RowResult::Changed {
         row.insert("patchedResources", Value::string(format!("../{PATCHED}")));
     }
-    row.insert("result", Value::from(if *is_changed { "pass" } else { "skip" }));
+    row.insert("result", Value::from(if *result == RowResult::Skipped { "skip" } else { "pass" }));
     row
 }
 

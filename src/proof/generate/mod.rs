@@ -8,6 +8,7 @@ mod plan;
 mod values;
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
@@ -58,7 +59,7 @@ pub(super) struct Generator<'a> {
 impl Generator<'_> {
     /// Generates requests of all kinds, and evaluates them.
     pub(super) fn run(&self, given: &[Case], progress: &mut dyn FnMut(usize)) -> Vec<Run> {
-        let mut known: BTreeSet<String> = given.iter().map(Case::identity).collect();
+        let mut known: BTreeSet<u64> = given.iter().map(|case| hash(&case.identity())).collect();
         let mut runs = self.evaluate(given);
         progress(runs.len());
         let weight = |kind: &GroupVersionKind| match &*kind.kind {
@@ -91,8 +92,8 @@ const MIN_PER_KIND: usize = 24;
 
 /// What the runs of all kinds share.
 struct Shared<'k> {
-    /// The requests that were made.
-    known: &'k mut BTreeSet<String>,
+    /// The requests that were made, by hashes of what tells them apart.
+    known: &'k mut BTreeSet<u64>,
     progress: &'k mut dyn FnMut(usize),
 }
 
@@ -103,7 +104,8 @@ struct KindRun<'a, 'k> {
     plan: Plan,
     limit: usize,
     shared: Shared<'k>,
-    signatures: BTreeSet<String>,
+    /// Hashes of the ways that requests went.
+    signatures: BTreeSet<u64>,
     starts: Vec<Start>,
     runs: Vec<Run>,
     has_lookups: bool,
@@ -294,7 +296,7 @@ impl<'a, 'k> KindRun<'a, 'k> {
             for case in batch {
                 let is_valid = self.context.schemas.admits(&case.object);
                 let is_kind = GroupVersionKind::of(&case.object).as_ref() == Some(self.context.kind);
-                if is_valid && is_kind && self.shared.known.insert(case.identity()) {
+                if is_valid && is_kind && self.shared.known.insert(hash(&case.identity())) {
                     fresh.push(case.clone());
                 }
             }
@@ -302,7 +304,7 @@ impl<'a, 'k> KindRun<'a, 'k> {
             (self.shared.progress)(evaluated.len());
             for run in evaluated {
                 self.has_lookups |= run.looked_up();
-                if self.signatures.insert(run.signature()) && self.starts.len() < MAX_STARTS {
+                if self.signatures.insert(hash(&run.signature())) && self.starts.len() < MAX_STARTS {
                     self.starts.push(Start::of(&run));
                     self.starts.extend(self.left_by(&run));
                 }
@@ -324,6 +326,13 @@ impl<'a, 'k> KindRun<'a, 'k> {
         let is_valid = |start: &Start| self.context.schemas.admits(&start.case.object);
         results.map(as_left).filter(is_valid).take(1).collect()
     }
+}
+
+/// A hash of a text, the same in each run.
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Random numbers by a seed (`SplitMix64`).
