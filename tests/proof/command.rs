@@ -104,6 +104,18 @@ fn the_same_seed_has_the_same_result() {
 }
 
 #[test]
+fn policies_see_the_time_of_the_run() {
+    let condition = "    preconditions: {all: [{key: \"{{ time_before(time_now_utc(), '2020-01-01T00:00:00Z') }}\", operator: Equals, value: true}]}\n    mutate";
+    let files = folder(&[
+        ("old.yaml", &classic("a", "ConfigMap", "shop").replace("    mutate", condition)),
+        ("new.yaml", &cel("a", "configmaps", "shop")),
+    ]);
+    let code = |now: &str| check(files.path(), &["old.yaml", "new.yaml", "--now", now]).0;
+    assert_eq!(code("2019-12-31T23:59:59Z"), Some(0));
+    assert_eq!(code("2020-01-01T00:00:01Z"), Some(1));
+}
+
+#[test]
 fn given_objects_are_compared_first() {
     // No generated object has seven keys.
     let new = cel("a", "configmaps", "shop").replace(
