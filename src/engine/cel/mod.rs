@@ -144,7 +144,7 @@ impl VariantRun<'_> {
         if !is_admitted || !self.selects(&candidate) {
             if is_admitted && let Some(version) = variant.constraints.converted_to(&candidate, evaluation.old)
             {
-                let reason = SkipReason::OtherVersion(version.clone());
+                let reason = SkipReason::OtherVersion(version);
                 return Some(self.result(Outcome::Skipped(reason)));
             }
             return evaluation.if_traced(|| {

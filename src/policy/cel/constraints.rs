@@ -8,6 +8,18 @@ use crate::value::{GroupVersionKind, Text, Value};
 
 use super::CelPolicyKind;
 
+/// Groups and resources that the API server shows to no policy: to change them may break a cluster.
+///
+/// See `pkg/kubeapiserver/admission/exclusion/resources.go` of Kubernetes.
+const HIDDEN: &[(&str, &str)] = &[
+    ("authentication.k8s.io", "selfsubjectreviews"),
+    ("authentication.k8s.io", "tokenreviews"),
+    ("authorization.k8s.io", "localsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    ("authorization.k8s.io", "subjectaccessreviews"),
+];
+
 /// Which requests a policy or binding is for.
 #[derive(Clone, Debug, Default)]
 pub struct MatchConstraints {
@@ -19,8 +31,8 @@ pub struct MatchConstraints {
     pub(super) object_selector: Option<LabelSelector>,
     /// Whether a cluster converts objects of other versions of the resources, and then selects them.
     pub is_equivalent: bool,
-    /// Whether a name may match the beginning of a generated one, as in Kyverno.
-    pub(super) matches_generated_names: bool,
+    /// Whether Kyverno compares them, not the API server. In Kyverno a name may match the beginning of a generated one.
+    pub(super) is_of_kyverno: bool,
     /// The plurals of the resources; `None` for any.
     pub(super) plurals: Option<Vec<Text>>,
     /// Patterns of which one matches each name; `None` for any name.
@@ -72,17 +84,13 @@ impl MatchConstraints {
             namespace_selector: selector("namespaceSelector"),
             object_selector: selector("objectSelector"),
             is_equivalent: string(value, "matchPolicy") != "Exact",
-            matches_generated_names: kind.is_of_kyverno(),
+            is_of_kyverno: kind.is_of_kyverno(),
         }
     }
 
     /// Whether a request is selected. `old` is the stored object of an update.
     pub fn selects(&self, candidate: &Candidate<'_>, old: Option<&Value>) -> bool {
-        let is_for = |rule: &ResourceRule| self.is_for(rule, candidate);
-        self.selects_namespace(candidate)
-            && self.selects_object(candidate, old)
-            && !self.excluded.iter().any(is_for)
-            && (self.rules.is_empty() || self.rules.iter().any(is_for))
+        self.selects_namespace(candidate) && self.selects_request(candidate, old)
     }
 
     /// The same for requests of all operations.
@@ -105,42 +113,76 @@ impl MatchConstraints {
             && (self.rules.is_empty() || self.rules.iter().any(is_for))
     }
 
+    /// Whether a request is selected, whatever the labels of its namespace.
+    fn selects_request(&self, candidate: &Candidate<'_>, old: Option<&Value>) -> bool {
+        self.sees(candidate)
+            && self.selects_object(candidate, old)
+            && !self.excludes(candidate)
+            && (self.rules.is_empty() || self.rules.iter().any(|rule| self.is_for(rule, candidate)))
+    }
+
+    /// Whether policies see the resource at all.
+    fn sees(&self, candidate: &Candidate<'_>) -> bool {
+        let Candidate { kind, resource, .. } = candidate;
+        self.is_of_kyverno || !HIDDEN.iter().any(|(group, name)| **group == *kind.group && name == resource)
+    }
+
+    /// Whether a request is excluded. For the API server it may be so once its object is converted.
+    fn excludes(&self, candidate: &Candidate<'_>) -> bool {
+        let is_converted = self.is_equivalent && !self.is_of_kyverno;
+        self.excluded.iter().any(|rule| {
+            self.is_for(rule, candidate) || is_converted && self.conversion(rule, candidate).is_some()
+        })
+    }
+
     /// Whether rules have names, and the object has none but one that is to be generated.
     pub fn names_may_be_generated(&self, candidate: &Candidate<'_>) -> bool {
         let is_unnamed = || {
             let name = candidate.object.path(&["metadata", "name"]).and_then(Value::as_str);
             name.is_none_or(str::is_empty)
         };
-        self.matches_generated_names
+        self.is_of_kyverno
             && self.rules.iter().chain(&self.excluded).any(|rule| !rule.names.is_empty())
             && is_unnamed()
     }
 
     /// Whether the labels of the namespace decide about a request. `old` is the stored object of an update.
     pub fn depends_on_namespace(&self, candidate: &Candidate<'_>, old: Option<&Value>) -> bool {
-        self.uses_namespace_labels()
-            && self.selects_object(candidate, old)
-            && !self.excluded.iter().any(|rule| self.is_for(rule, candidate))
-            && (self.rules.is_empty() || self.rules.iter().any(|rule| self.is_for(rule, candidate)))
+        self.uses_namespace_labels() && self.selects_request(candidate, old)
     }
 
-    /// The API version to which a cluster converts the object before the policy sees it; `None` if the object is
-    /// selected, or not selected in any version. Of built-in resources the versions are known.
-    pub fn converted_to(&self, candidate: &Candidate<'_>, old: Option<&Value>) -> Option<&Text> {
+    /// The API version to which a cluster converts the object before the policy sees it; `None` if a rule is for the
+    /// object as it is, or for none of its versions. Of built-in resources the versions are known.
+    pub fn converted_to(&self, candidate: &Candidate<'_>, old: Option<&Value>) -> Option<Text> {
         if !self.is_equivalent
+            || !self.sees(candidate)
             || !self.selects_namespace(candidate)
             || !self.selects_object(candidate, old)
-            || self.excluded.iter().any(|rule| self.is_for(rule, candidate))
+            || self.excludes(candidate)
+            || self.rules.iter().any(|rule| self.is_for(rule, candidate))
         {
             return None;
         }
-        let group = &candidate.kind.group;
-        let is_served = |version: &&Text| {
-            !is_built_into_kubernetes(group)
-                || Resources::built_in().get(group, version, candidate.resource).is_some()
-        };
-        let mut rules = self.rules.iter().filter(|rule| self.is_for_another_version(rule, candidate));
-        rules.find_map(|rule| rule.versions.iter().find(is_served))
+        self.rules.iter().find_map(|rule| self.conversion(rule, candidate))
+    }
+
+    /// The other API version of the object for which a rule is.
+    fn conversion(&self, rule: &ResourceRule, candidate: &Candidate<'_>) -> Option<Text> {
+        let own = candidate.kind;
+        if !self.is_for_any_version(rule, candidate) {
+            return None;
+        }
+        if !is_built_into_kubernetes(&own.group) {
+            let is_of_group = has(&rule.groups, &own.group) && !has(&rule.versions, &own.version);
+            return rule.versions.first().filter(|_| is_of_group).cloned();
+        }
+        let is_other = |kind: &GroupVersionKind| (&kind.group, &kind.version) != (&own.group, &own.version);
+        let is_of_rule =
+            |kind: &GroupVersionKind| has(&rule.groups, &kind.group) && has(&rule.versions, &kind.version);
+        let served = Resources::built_in().iter().filter(|one| *one.plural == *candidate.resource);
+        let mut kinds = served.map(|one| &one.kind).filter(|kind| is_other(kind) && is_of_rule(kind));
+        let found = kinds.find(|kind| is_same_resource(kind, own))?;
+        Some(if found.group == own.group { found.version.clone() } else { found.api_version().into() })
     }
 
     /// The labels that the selectors for objects and for namespaces use, each with the values that they name.
@@ -162,7 +204,10 @@ impl MatchConstraints {
             let selector = self.object_selector.iter();
             reasons.extend(selector.flat_map(|one| one.mismatches(Labels::of(labels(candidate.object)))));
         }
-        if self.excluded.iter().any(|rule| self.is_for(rule, candidate)) {
+        if !self.sees(candidate) {
+            reasons.push("the API server shows reviews of access to no policy".to_owned());
+        }
+        if self.excludes(candidate) {
             reasons.push("a rule of excludeResourceRules is for it".to_owned());
         }
         if !self.rules.is_empty() && !self.rules.iter().any(|rule| self.is_for(rule, candidate)) {
@@ -255,13 +300,14 @@ impl MatchConstraints {
     }
 
     fn is_for(&self, rule: &ResourceRule, candidate: &Candidate<'_>) -> bool {
-        has(&rule.versions, &candidate.kind.version) && self.is_for_another_version(rule, candidate)
+        has(&rule.groups, &candidate.kind.group)
+            && has(&rule.versions, &candidate.kind.version)
+            && self.is_for_any_version(rule, candidate)
     }
 
-    /// Whether a rule is for a request, whatever its API version.
-    fn is_for_another_version(&self, rule: &ResourceRule, candidate: &Candidate<'_>) -> bool {
-        has(&rule.groups, &candidate.kind.group)
-            && rule.selects_resource(candidate.resource, candidate.subresource)
+    /// Whether a rule is for a request, whatever its API group and version.
+    fn is_for_any_version(&self, rule: &ResourceRule, candidate: &Candidate<'_>) -> bool {
+        rule.selects_resource(candidate.resource, candidate.subresource)
             && rule.operations.as_ref().is_none_or(|operations| candidate.has_operation_of(operations))
             && rule.scope.has(candidate)
             && self.is_named(rule, candidate)
@@ -275,12 +321,16 @@ impl MatchConstraints {
         rule.names.is_empty()
             || match (filled("name"), filled("generateName")) {
                 (Some(name), _) => names.any(|one| **one == *name),
-                (None, Some(prefix)) => {
-                    self.matches_generated_names && names.any(|one| prefix.starts_with(&**one))
-                }
+                (None, Some(prefix)) => self.is_of_kyverno && names.any(|one| prefix.starts_with(&**one)),
                 (None, None) => false,
             }
     }
+}
+
+/// Whether two built-in kinds of one plural are versions of the same resource. Events are in two groups.
+fn is_same_resource(one: &GroupVersionKind, other: &GroupVersionKind) -> bool {
+    let is_event = |kind: &GroupVersionKind| &*kind.kind == "Event";
+    one.group == other.group || is_event(one) && is_event(other)
 }
 
 /// The built-in resources of API groups; `*` is any group.

@@ -133,6 +133,74 @@ fn selectors_and_exclusions_restrict_rules() {
     assert!(selector.selects(&Candidate::new(&after, &kind, Operation::Update), Some(&before)));
 }
 
+const AUTOSCALER: &str =
+    "{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: shop}}";
+const EVENT: &str = "{apiVersion: events.k8s.io/v1, kind: Event, metadata: {name: e, namespace: shop}}";
+const REVIEW: &str = "{apiVersion: authorization.k8s.io/v1, kind: SubjectAccessReview, metadata: {}}";
+const CUSTOM: &str = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: shop}}";
+
+#[test]
+fn an_api_server_excludes_other_versions_and_hides_reviews() {
+    const BOTH: [CelPolicyKind; 2] = [CelPolicyKind::MutatingAdmissionPolicy, CelPolicyKind::MutatingPolicy];
+    for (excluded, text, more, expected) in [
+        ("apiGroups: [autoscaling], apiVersions: [v2]", AUTOSCALER, "", [false, true]),
+        ("apiGroups: [autoscaling], apiVersions: [v2]", AUTOSCALER, "matchPolicy: Exact, ", [true, true]),
+        ("apiGroups: [autoscaling], apiVersions: [v3]", AUTOSCALER, "", [true, true]),
+        ("apiGroups: [''], apiVersions: [v1]", EVENT, "", [false, true]),
+        ("apiGroups: [apps], apiVersions: [v1]", EVENT, "", [true, true]),
+        ("apiGroups: [example.com], apiVersions: [v2]", CUSTOM, "", [false, true]),
+        ("apiGroups: [apps], apiVersions: [v1]", REVIEW, "", [false, true]),
+    ] {
+        let rules = format!(
+            "{{{more}resourceRules: [{}], excludeResourceRules: [{{{excluded}, operations: ['*'], resources: ['*']}}]}}",
+            rule("resources: ['*']")
+        );
+        let object = object(text);
+        let kind = GroupVersionKind::of(&object).unwrap();
+        let resource = plural(&kind.group, &kind.kind);
+        let candidate =
+            Candidate { resource: &resource, ..Candidate::new(&object, &kind, Operation::Create) };
+        let found = BOTH.map(|kind| {
+            let constraints = constraints(&rules, kind);
+            let is_selected = constraints.selects(&candidate, None);
+            assert_eq!(is_selected, constraints.mismatch(&candidate, None).is_empty(), "{excluded} {text}");
+            assert_eq!(constraints.converted_to(&candidate, None), None, "{excluded} {text}");
+            is_selected
+        });
+        assert_eq!(found, expected, "{excluded} {text}");
+    }
+}
+
+#[test]
+fn a_cluster_converts_objects_to_the_version_of_a_rule() {
+    for (fields, text, expected) in [
+        ("apiVersions: [v2]", AUTOSCALER, Some("v2")),
+        ("apiVersions: [v3]", AUTOSCALER, None),
+        ("apiVersions: [v1, v2]", AUTOSCALER, None),
+        ("apiVersions: [v1, v2], resourceNames: [x]", AUTOSCALER, None),
+        ("apiVersions: [v2], resourceNames: [x]", AUTOSCALER, None),
+        ("apiGroups: ['']", EVENT, Some("v1")),
+        (
+            "apiGroups: [events.k8s.io]",
+            "{apiVersion: v1, kind: Event, metadata: {name: e}}",
+            Some("events.k8s.io/v1"),
+        ),
+        ("apiGroups: [apps]", EVENT, None),
+        ("apiVersions: [v2]", CUSTOM, Some("v2")),
+        // The name is only that of Kyverno's reading, which is no matter of versions.
+        ("apiVersions: [v1], resourceNames: [named]", GENERATED, None),
+    ] {
+        let constraints =
+            constraints(&format!("{{resourceRules: [{}]}}", rule(fields)), CelPolicyKind::MutatingPolicy);
+        let object = object(text);
+        let kind = GroupVersionKind::of(&object).unwrap();
+        let resource = plural(&kind.group, &kind.kind);
+        let candidate =
+            Candidate { resource: &resource, ..Candidate::new(&object, &kind, Operation::Create) };
+        assert_eq!(constraints.converted_to(&candidate, None).as_deref(), expected, "{fields} {text}");
+    }
+}
+
 #[test]
 fn parts_have_resources_and_names() {
     let policy = |kind: &str, rule: &str| {
