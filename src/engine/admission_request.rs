@@ -31,10 +31,9 @@ pub(super) fn request(evaluation: &Evaluation<'_>, operation: Option<Operation>)
         ("dryRun", Value::Bool(false)),
         ("options", operation.map_or(Value::Null, options)),
     ]);
-    let namespace = if is_namespace(evaluation) { evaluation.name() } else { candidate.namespace };
     for (member, text) in [
         ("name", name(evaluation)),
-        ("namespace", namespace),
+        ("namespace", evaluation.namespace_of_request()),
         ("subResource", candidate.subresource),
         ("requestSubResource", candidate.subresource),
     ] {
@@ -68,14 +67,10 @@ fn user_info(evaluation: &Evaluation<'_>) -> Value {
     user.map_or_else(Value::empty_object, |user| user.raw.clone())
 }
 
-fn is_namespace(evaluation: &Evaluation<'_>) -> bool {
-    evaluation.own_kind.group.is_empty() && &*evaluation.own_kind.kind == "Namespace"
-}
-
 /// The namespace of the object; null for cluster-scoped objects and namespaces. What is not known of it is absent.
 pub(super) fn namespace_object(evaluation: &Evaluation<'_>) -> Value {
     let name = &evaluation.placed.namespace;
-    if name.is_empty() || is_namespace(evaluation) {
+    if name.is_empty() || evaluation.is_namespace() {
         return Value::Null;
     }
     let path = format!("/api/v1/namespaces/{name}");

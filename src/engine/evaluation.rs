@@ -153,6 +153,16 @@ impl Evaluation<'_> {
         self.identity.map_or("", |identity| &identity.name)
     }
 
+    /// The namespace of the request; of a namespace itself its name. Empty for other cluster-scoped objects.
+    pub(super) fn namespace_of_request(&self) -> &str {
+        if self.is_namespace() { self.name() } else { &self.placed.namespace }
+    }
+
+    /// Whether the object is a namespace.
+    pub(super) fn is_namespace(&self) -> bool {
+        self.own_kind.group.is_empty() && &*self.own_kind.kind == "Namespace"
+    }
+
     /// The object in its current state, as policies match it.
     #[inline]
     pub(super) fn candidate<'b>(&'b self, object: &'b Value, operation: Option<Operation>) -> Candidate<'b> {

@@ -64,6 +64,8 @@ pub(super) fn invocations<'p>(
 enum ParamsError {
     /// Those of a namespaced kind have no namespace.
     NoNamespace,
+    /// Those of a cluster-scoped kind are referred to with one.
+    Namespace,
     Lookup(LookupError),
 }
 
@@ -74,6 +76,10 @@ impl ParamsError {
         match self {
             Self::NoNamespace => {
                 let text = format!("{subject}: the object has no namespace, and `paramRef` names none");
+                RuleError::new(Code::NoParams, text)
+            }
+            Self::Namespace => {
+                let text = format!("{subject}: `paramRef` names a namespace, and the kind is cluster-scoped");
                 RuleError::new(Code::NoParams, text)
             }
             Self::Lookup(error) => RuleError::new(Code::NoParams, format!("{subject}: {error}"))
@@ -95,10 +101,13 @@ fn params(
         format!("/apis/{}/{}", kind.group, kind.version)
     };
     let namespace = match (&param_ref.namespace, resource.scope) {
-        (_, KindScope::Cluster) => String::new(),
+        (Some(_), KindScope::Cluster) => return Err(ParamsError::Namespace),
+        (None, KindScope::Cluster) => String::new(),
         (Some(namespace), _) => format!("/namespaces/{namespace}"),
-        (None, _) if evaluation.placed.namespace.is_empty() => return Err(ParamsError::NoNamespace),
-        (None, _) => format!("/namespaces/{}", evaluation.placed.namespace),
+        (None, _) => match evaluation.namespace_of_request() {
+            "" => return Err(ParamsError::NoNamespace),
+            namespace => format!("/namespaces/{namespace}"),
+        },
     };
     let mut path = format!("{api}{namespace}/{}", resource.plural);
     if let Some(name) = &param_ref.name {
