@@ -91,6 +91,11 @@ impl Env {
         self
     }
 
+    /// Whether `jsonpatch.escapeKey` is there: in the API server only where there is `JSONPatch{…}`.
+    pub(super) fn has_escape_key(&self) -> bool {
+        self.messages || self.dialect == Dialect::Kyverno
+    }
+
     /// Of a policy that looks up objects only in its namespace: functions have no parameter for it.
     #[must_use]
     pub const fn namespaced(mut self) -> Self {

@@ -290,7 +290,7 @@ pub(super) fn is_label_key(key: &str) -> bool {
 }
 
 /// At most 63 letters and digits with `-`, `_` and `.` between them; may be empty.
-fn is_label_value(value: &str) -> bool {
+pub(super) fn is_label_value(value: &str) -> bool {
     let outer = |byte: u8| byte.is_ascii_alphanumeric();
     value.is_empty()
         || value.len() <= 63

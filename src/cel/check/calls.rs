@@ -39,6 +39,7 @@ impl Checker<'_> {
         }
         if let Some(prefix) = target.qualified_name()
             && let Some(function) = functions::find(&format!("{prefix}.{name}"), dialect)
+            && (function.name != "jsonpatch.escapeKey" || self.env.has_escape_key())
         {
             return self.resolved_call(at, function, None, &call.args);
         }

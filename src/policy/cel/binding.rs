@@ -8,7 +8,7 @@ use crate::value::{Pointer, Text, Value};
 
 use super::checks::check_constraints;
 use super::findings::Findings;
-use super::{CelPolicyKind, MatchConstraints, schema};
+use super::{CelPolicyKind, MatchConstraints, names, schema};
 
 /// What makes a `MutatingAdmissionPolicy` act, and its parameters.
 #[derive(Clone, Debug)]
@@ -55,8 +55,12 @@ impl Binding {
         schema::check_binding(document, &mut findings.errors);
         let spec = document.get("spec").unwrap_or(&Value::Null);
         let at = Pointer::ROOT.key("spec");
-        if string(spec, "policyName").is_empty() && given(spec, "policyName").is_some() {
-            findings.missing(at.key("policyName"), "expected the name of a policy");
+        names::check_metadata(document, &mut findings);
+        match given(spec, "policyName").and_then(Value::as_str) {
+            Some("") => findings.missing(at.key("policyName"), "expected the name of a policy"),
+            Some(name) => names::check_subdomain(name, at.key("policyName"), &mut findings),
+            // The check of the fields names it.
+            None => {}
         }
         let constraints = given(spec, "matchResources");
         if let Some(constraints) = constraints {
@@ -71,6 +75,7 @@ impl Binding {
                 }
                 _ => {}
             }
+            names::check_path_segment(string(written, "name"), at.key("name"), &mut findings);
             findings.check_selectors(written, &at);
             ParamRef::read(written)
         });

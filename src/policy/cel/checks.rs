@@ -8,12 +8,15 @@ use crate::value::{Pointer, Text, Value};
 
 use super::constraints::{is_plural, meant_resource};
 use super::findings::Findings;
-use super::{CelPolicyKind, autogen};
+use super::{CelPolicyKind, autogen, names};
 
 /// Checks a policy.
 pub(super) fn check(kind: CelPolicyKind, document: &Value, findings: &mut Findings) {
     let spec = document.get("spec").unwrap_or(&Value::Null);
     let at = Pointer::ROOT.key("spec");
+    if !kind.is_of_kyverno() {
+        names::check_metadata(document, findings);
+    }
     let check = Check { spec, at, findings };
     if kind.is_of_kyverno() { check.mutating_policy() } else { check.admission_policy() }
 }
@@ -36,6 +39,9 @@ impl Check<'_> {
                 self.findings.missing(at.key("resourceRules"), "expected at least one resource rule");
             }
             check_constraints(constraints, &at, self.findings);
+        }
+        if let Some(kind) = given(self.spec, "paramKind") {
+            names::check_param_kind(kind, &at.key("paramKind"), self.findings);
         }
         self.conditions();
         for (index, variable) in list(self.spec, "variables").iter().enumerate() {
@@ -180,6 +186,10 @@ pub(super) fn check_constraints(constraints: &Value, at: &Pointer, findings: &mu
 /// Warns of resources that the groups of a rule do not have, if all are groups of Kubernetes.
 fn check_known(rule: &Value, at: &Pointer, findings: &mut Findings) {
     let groups = texts(rule.get("apiGroups"));
+    if let Some(index) = groups.iter().position(|group| **group == *"core") {
+        let text = "there is no API group `core`; that of Pods and ConfigMaps is written as `\"\"`";
+        findings.never_matches(at.key("apiGroups").index(index), text);
+    }
     if groups.is_empty() || !groups.iter().all(|group| is_built_into_kubernetes(group)) {
         return;
     }
@@ -197,6 +207,7 @@ fn check_known(rule: &Value, at: &Pointer, findings: &mut Findings) {
 }
 
 fn check_rule(rule: &Value, at: &Pointer, findings: &mut Findings) {
+    names::check_resource_names(rule, at, findings);
     for field in ["apiGroups", "apiVersions", "operations", "resources"] {
         let at = at.key(field);
         let values = texts(rule.get(field));

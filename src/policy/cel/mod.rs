@@ -8,6 +8,7 @@ mod constraints;
 mod exception;
 mod findings;
 mod load;
+mod names;
 mod paths;
 mod schema;
 #[cfg(test)]

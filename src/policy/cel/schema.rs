@@ -140,7 +140,7 @@ static PARAM_KIND: Fields =
     Fields::of(&[("apiVersion", Shape::Text), ("kind", Shape::Text)]).requiring(&["apiVersion", "kind"]);
 
 static STRICT_CONSTRAINTS: Fields = Fields::of(&[
-    ("excludeResourceRules", STRICT_RULES),
+    ("excludeResourceRules", Shape::List(&Shape::Fields(&EXCLUDED_RULE))),
     ("matchPolicy", MATCH_POLICY),
     ("namespaceSelector", Shape::Fields(&SELECTOR)),
     ("objectSelector", Shape::Fields(&SELECTOR)),
@@ -158,9 +158,22 @@ static STRICT_RULE: Fields = Fields::of(&[
     ("operations", Shape::List(&Shape::OneOf(&["*", "CREATE", "UPDATE", "CONNECT"]))),
     ("resourceNames", TEXTS),
     ("resources", TEXTS),
-    ("scope", Shape::OneOf(&["*", "Cluster", "Namespaced"])),
+    ("scope", SCOPE),
 ])
 .requiring(&["apiGroups", "apiVersions", "operations", "resources"]);
+
+/// Deletions may be excluded, though no rule may be for them.
+static EXCLUDED_RULE: Fields = Fields::of(&[
+    ("apiGroups", TEXTS),
+    ("apiVersions", TEXTS),
+    ("operations", Shape::List(&Shape::OneOf(&["*", "CREATE", "UPDATE", "DELETE", "CONNECT"]))),
+    ("resourceNames", TEXTS),
+    ("resources", TEXTS),
+    ("scope", SCOPE),
+])
+.requiring(&["apiGroups", "apiVersions", "operations", "resources"]);
+
+const SCOPE: Shape = Shape::OneOf(&["*", "Cluster", "Namespaced"]);
 
 static STRICT_MUTATION: Fields = Fields::of(&[
     ("applyConfiguration", Shape::Fields(&STRICT_PATCH)),

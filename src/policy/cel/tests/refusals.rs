@@ -12,6 +12,26 @@ const ADMISSION: &str = "
     MUTATIONS, NEVER, matchConstraints: {} => spec.matchConstraints: required field `resourceRules` is missing
     MUTATIONS, NEVER, matchConstraints: {resourceRules: []} => spec.matchConstraints.resourceRules: expected at least one
     RULES(operations: [DELETE], apiGroups: [''], apiVersions: [v1], resources: [pods]) => spec.matchConstraints.resourceRules[0].operations[0]: unsupported value `DELETE`, expected `*`, `CREATE`, `UPDATE` or `CONNECT`
+    MUTATIONS, NEVER, matchConstraints: {resourceRules: [{RULE}], excludeResourceRules: [{operations: ['*', DELETE], apiGroups: [''], apiVersions: [v1], resources: [pods]}]} => excludeResourceRules[0].operations: if `*` is present
+    MUTATIONS, NEVER, matchConstraints: {resourceRules: [{RULE}], excludeResourceRules: [{operations: [delete], apiGroups: [''], apiVersions: [v1], resources: [pods]}]} => did you mean `DELETE`?
+    RULES(RULE, resourceNames: [a, b, a]) => spec.matchConstraints.resourceRules[0].resourceNames[2]: `a` is used twice
+    RULES(RULE, resourceNames: [a/b]) => spec.matchConstraints.resourceRules[0].resourceNames[0]: a name may not contain `/`
+    RULES(RULE, resourceNames: [a%b]) => spec.matchConstraints.resourceRules[0].resourceNames[0]: a name may not contain `%`
+    RULES(RULE, resourceNames: [..]) => spec.matchConstraints.resourceRules[0].resourceNames[0]: a name may not be `..`
+    ALL, paramKind: {} => spec.paramKind: required field `apiVersion` is missing
+    ALL, paramKind: {apiVersion: '', kind: A} => spec.paramKind.apiVersion: `` is no API version
+    ALL, paramKind: {apiVersion: v1/x/y, kind: A} => spec.paramKind.apiVersion: `v1/x/y` is no API version
+    ALL, paramKind: {apiVersion: Group_X/v1, kind: A} => spec.paramKind.apiVersion: `Group_X/v1` is no API version
+    ALL, paramKind: {apiVersion: a..b/v1, kind: A} => spec.paramKind.apiVersion: `a..b/v1` is no API version
+    ALL, paramKind: {apiVersion: 1v, kind: A} => spec.paramKind.apiVersion: `1v` is no API version
+    ALL, paramKind: {apiVersion: V1, kind: A} => spec.paramKind.apiVersion: `V1` is no API version
+    ALL, paramKind: {apiVersion: a/, kind: A} => spec.paramKind.apiVersion: `a/` is no API version
+    ALL, paramKind: {apiVersion: v1, kind: ''} => spec.paramKind.kind: `` is no kind
+    ALL, paramKind: {apiVersion: v1, kind: a b} => spec.paramKind.kind: `a b` is no kind
+    ALL, paramKind: {apiVersion: v1, kind: 1A} => spec.paramKind.kind: `1A` is no kind
+    ALL, paramKind: {apiVersion: v1, kind: Foo_X} => spec.paramKind.kind: `Foo_X` is no kind
+    ALL, variables: [{name: a, expression: 'jsonpatch.escapeKey(\"a/b\")'}] => spec.variables[0].expression: undeclared reference to 'jsonpatch'
+    ALL, matchConditions: [{name: a, expression: 'jsonpatch.escapeKey(\"a/b\") == \"x\"'}] => spec.matchConditions[0].expression: undeclared reference to 'escapeKey'
     RULES(operations: ['*', CREATE], apiGroups: [''], apiVersions: [v1], resources: [pods]) => spec.matchConstraints.resourceRules[0].operations: if `*` is present, must not specify other operations
     RULES(operations: [create], apiGroups: [''], apiVersions: [v1], resources: [pods]) => did you mean `CREATE`?
     RULES(RULE, scope: Foo) => spec.matchConstraints.resourceRules[0].scope: unsupported value `Foo`
@@ -43,6 +63,32 @@ const ADMISSION: &str = "
     ALL, nope: 1 => spec.nope: unknown field `nope`
     ALL, paramkind: {apiVersion: v1, kind: ConfigMap} => spec.paramkind: unknown field `paramkind`, did you mean `paramKind`?
     ALL, evaluation: {} => spec.evaluation: unknown field
+";
+
+/// Accepted in a `MutatingAdmissionPolicy`.
+const ADMITTED: &str = "
+    ALL
+    MUTATIONS, NEVER, matchConstraints: {resourceRules: [{RULE}], excludeResourceRules: [{operations: [DELETE, CREATE], apiGroups: [''], apiVersions: [v1], resources: [pods]}]}
+    MUTATIONS, NEVER, matchConstraints: {resourceRules: [{RULE, resourceNames: ['', A b, a_b]}]}
+    ALL, paramKind: {apiVersion: /v1, kind: Foo}
+    ALL, paramKind: {apiVersion: a.b/v1, kind: Foo-X}
+    CONSTRAINTS, NEVER, mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{metadata: Object.metadata{name: jsonpatch.escapeKey(\"a\")}}'}}]
+";
+
+/// The metadata of policies and bindings, and what is refused in it.
+const METADATA: &str = "
+    {name: Upper} => metadata.name: `Upper` is no name of an object
+    {name: a..b} => metadata.name: `a..b` is no name of an object
+    {name: B_} => metadata.name: `B_` is no name of an object
+    {name: ''} => metadata.name: `` is no name of an object
+    {name: LONG} => is no name of an object
+    {name: 1.a-b} =>
+    {name: p, labels: {a b: c}} => `a b` is no label key
+    {name: p, labels: {A.B/c: d}} => `A.B/c` is no label key
+    {name: p, labels: {a: b c}} => `b c` is no label value
+    {name: p, labels: {UP: '', a/UP: x}} =>
+    {name: p, annotations: {x/y/z: d}} => `x/y/z` is no qualified name
+    {name: p, annotations: {A.B/c: d e}} =>
 ";
 
 /// Of a `MutatingPolicy`.
@@ -78,6 +124,7 @@ const ACCEPTED: &str = "
     MUTATIONS, matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [pods]}]} => spec.matchConstraints.resourceRules[0]: the rule matches nothing: it has no operations
     MUTATIONS, matchConstraints: {resourceRules: [{RULE, scope: Foo}]} => `Foo`, did you mean `*`?
     MUTATIONS, matchConstraints: {resourceRules: [{RULE}], matchPolicy: Foo} => spec.matchConstraints.matchPolicy: Kyverno's webhook
+    MUTATIONS, matchConstraints: {resourceRules: [{operations: [CREATE], apiGroups: [core], apiVersions: [v1], resources: [pods]}]} => spec.matchConstraints.resourceRules[0].apiGroups[0]: there is no API group `core`; that of Pods
     BOTH, reinvocationPolicy: Always =>
     BOTH, evaluation: {mode: Foo} =>
     BOTH, webhookConfiguration: {timeoutSeconds: 31} =>
@@ -96,6 +143,11 @@ const BINDINGS: &str = "
     policyName: p, paramRef: {name: a} => spec.paramRef: required field `parameterNotFoundAction` is missing
     policyName: p, paramRef: {name: a, parameterNotFoundAction: Warn} => spec.paramRef.parameterNotFoundAction: unsupported value `Warn`
     policyName: p, matchResources: {resourceRules: [{operations: [DELETE], apiGroups: [''], apiVersions: [v1], resources: [pods]}]} => spec.matchResources.resourceRules[0].operations[0]: unsupported value `DELETE`
+    policyName: p, matchResources: {resourceRules: [{RULE, resourceNames: [a, a]}]} => spec.matchResources.resourceRules[0].resourceNames[1]: `a` is used twice
+    policyName: A b => spec.policyName: `A b` is no name of an object
+    policyName: a..b => spec.policyName: `a..b` is no name of an object
+    policyName: p, paramRef: {name: a/b, parameterNotFoundAction: Deny} => spec.paramRef.name: a name may not contain `/`
+    policyName: p, paramRef: {name: .., parameterNotFoundAction: Deny} => spec.paramRef.name: a name may not be `..`
     policyName: p, validationActions: [Deny] => spec.validationActions: unknown field
 ";
 
@@ -154,8 +206,32 @@ fn what_an_api_server_refuses_is_refused() {
         let document = document("MutatingAdmissionPolicy", &spec);
         refused(parse(&document, Semantics::Documented), &spec, expected);
     }
-    let (spec, _) = rows("ALL =>").next().unwrap();
-    assert_eq!(load(&document("MutatingAdmissionPolicy", &spec)).meta.warnings, []);
+    for spec in ADMITTED.trim().lines() {
+        let document = document("MutatingAdmissionPolicy", &expanded(spec.trim()));
+        assert_eq!(load(&document).meta.warnings, [], "{spec}");
+    }
+}
+
+#[test]
+fn metadata_is_refused_as_by_an_api_server() {
+    let long = "a".repeat(254);
+    for (metadata, expected) in METADATA.trim().lines().filter_map(|line| line.split_once(" =>")) {
+        let (metadata, expected) = (metadata.trim().replace("LONG", &long), expected.trim());
+        let with_metadata = |kind: &str, spec: &str| {
+            let mut document = document(kind, &expanded(spec));
+            document.insert("metadata", yaml::parse_value(&metadata).unwrap());
+            document
+        };
+        let policy = with_metadata("MutatingAdmissionPolicy", "ALL");
+        let binding = with_metadata("MutatingAdmissionPolicyBinding", "policyName: p");
+        if expected.is_empty() {
+            load(&policy);
+            Binding::parse(&binding).unwrap();
+        } else {
+            refused(parse(&policy, Semantics::Documented), &metadata, expected);
+            refused(Binding::parse(&binding), &metadata, expected);
+        }
+    }
 }
 
 #[test]
@@ -203,6 +279,9 @@ fn bindings_are_refused_as_by_an_api_server() {
     for (spec, expected) in rows(BINDINGS) {
         refused(Binding::parse(&document("MutatingAdmissionPolicyBinding", &spec)), &spec, expected);
     }
+    let excluding = "policyName: p, matchResources: {excludeResourceRules: [{operations: [DELETE], apiGroups: [''], \
+        apiVersions: [v1], resources: [pods]}]}";
+    assert!(Binding::parse(&document("MutatingAdmissionPolicyBinding", excluding)).is_ok());
     let all = "policyName: p, matchResources: {}, paramRef: {selector: {}, parameterNotFoundAction: Allow}";
     let binding = Binding::parse(&document("MutatingAdmissionPolicyBinding", all)).unwrap();
     assert_eq!((&*binding.name, &*binding.policy), ("p", "p"));
