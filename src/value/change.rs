@@ -120,8 +120,8 @@ fn compare_lists(
 
 #[cfg(test)]
 mod tests {
-    use super::super::Step;
     use super::*;
+    use crate::value::Step;
 
     fn shown(before: &str, after: &str) -> Vec<String> {
         let json = |text| Value::from_json(text).unwrap();
