@@ -1,6 +1,6 @@
 //! Writing the new policies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(super) fn run(task: &Task, options: &RunOptions, conversion: &Options, repor
             }
         }
     }
-    if !prove_all(&mut converted, task, options, reporter) {
+    if refuse_existing(task, &converted, reporter) || !prove_all(&mut converted, task, options, reporter) {
         return;
     }
     let is_json = task.output.as_deref() == Some(Path::new("json"));
@@ -113,6 +113,18 @@ fn write_suites(
     if !samples.is_empty() {
         suites.write(options, reporter);
     }
+}
+
+/// Reports files that would be overwritten; whether there are any. A proof takes longer.
+fn refuse_existing(task: &Task, converted: &[Converted<'_>], reporter: &mut Reporter) -> bool {
+    let converted = converted.iter().filter(|one| !task.force && !one.conversion.documents.is_empty());
+    let targets = converted.filter_map(|one| target(task, one.file)).filter(|path| path.exists());
+    let existing: BTreeSet<PathBuf> = targets.collect();
+    for path in &existing {
+        let message = format!("{}: the file exists; --force overwrites it", path.display());
+        reporter.error(Exit::Input, Code::FileExists, message);
+    }
+    !existing.is_empty()
 }
 
 /// Proves that the new policies do the same as the converted rules. Errors of inputs are reported; whether there are none.
@@ -234,17 +246,6 @@ fn write_files(
             );
             return false;
         }
-    }
-    let existing: Vec<&PathBuf> = texts.keys().filter(|path| path.exists()).collect();
-    if !task.force && !existing.is_empty() {
-        for path in existing {
-            reporter.error(
-                Exit::Input,
-                Code::FileExists,
-                format_args!("{}: the file exists; --force overwrites it", path.display()),
-            );
-        }
-        return false;
     }
     for (path, (index, documents)) in &texts {
         let text = documents.join("---\n");
