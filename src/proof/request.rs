@@ -183,7 +183,12 @@ impl Case {
         if let Answer::Admitted(after) = &answer
             && engine.has_targets()
         {
-            ran = stored::run(engine, (&self.object, after), self.old.as_ref(), &stored, &world);
+            let stored = stored::with_object(&stored, after);
+            let (looked_up, reads_inputs) = <(AtomicBool, AtomicBool)>::default();
+            let later = CaseWorld { case: self, surroundings, stored: &stored, looked_up, reads_inputs };
+            ran = stored::run(engine, (&self.object, after), self.old.as_ref(), &stored, &later);
+            world.looked_up.fetch_or(later.looked_up.into_inner(), Ordering::Relaxed);
+            world.reads_inputs.fetch_or(later.reads_inputs.into_inner(), Ordering::Relaxed);
         }
         if let Some(why) = ran.unknown.take() {
             answer = Answer::Unknown(why);

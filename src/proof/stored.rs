@@ -57,6 +57,22 @@ pub(super) fn objects(kinds: &[TargetKind], object: &Value, cluster: usize) -> V
     kinds.iter().flat_map(|kind| kind.objects(object, cluster)).collect()
 }
 
+/// The same with the object of the request, which is stored when its targets are looked for.
+pub(super) fn with_object(cluster: &[Value], object: &Value) -> Vec<Value> {
+    let mut object = object.clone();
+    let kind = GroupVersionKind::of(&object);
+    let is_namespaced = kind.is_some_and(|kind| builtin_resource(&kind).scope == KindScope::Namespaced);
+    if let Some(metadata) = object.as_object_mut().and_then(|members| members.get_mut("metadata"))
+        && is_namespaced
+        && metadata.get("namespace").is_none()
+    {
+        metadata.insert("namespace", Value::from("default"));
+    }
+    let others =
+        cluster.iter().filter(|other| identity(other) != identity(&object)).cloned().collect::<Vec<_>>();
+    [object].into_iter().chain(others).collect()
+}
+
 /// What policies with targets did.
 #[derive(Debug, Default)]
 pub(super) struct Ran {
@@ -79,10 +95,6 @@ pub(super) fn run(
 ) -> Ran {
     let mut targets = Targets::new();
     cluster.iter().for_each(|object| targets.add(engine, object, world));
-    // The object itself is stored by then.
-    if targets.number_of(engine, after, world).is_none() {
-        targets.add(engine, after, world);
-    }
     let triggered = engine.mutate_targets((before, after), old, &mut targets, world);
     let taken: Vec<_> = (0..targets.count()).filter_map(|number| targets.take(number)).collect();
     let reports = triggered.policies.into_iter();
