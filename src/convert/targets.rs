@@ -282,7 +282,7 @@ impl<'a> Reader<'_, 'a> {
         match &name {
             Field::Any => {}
             Field::Pattern(pattern) => {
-                tests.push(wildcard(own("name"), pattern), false, &self.at.key("name"))
+                tests.push(wildcard(own("name"), pattern), false, &self.at.key("name"));
             }
             Field::Exact(_) => {
                 if let Field::Exact(name) = self.field(target, "name", of_target)? {

@@ -309,59 +309,74 @@ impl<'a> Overlay<'_, 'a> {
         let key = keys.first().filter(|key| item.get(key).is_some());
         let name = || Cel::atom(&*variable);
         let is_there = match (key, item.as_object()) {
-            (Some(key), Some(members)) => {
-                if keys.len() > 1 {
-                    return self.refuse(
-                        at,
-                        "a list that merges by several keys",
-                        "server-side apply merges it by other ones",
-                        "write a JSON patch",
-                    );
-                }
-                let mut patched = element.clone();
-                patched.is_patched = true;
-                let own = patched.member(key);
-                let value = self.json(item.get(key).unwrap_or(&Value::Null), &own, at)?;
-                let is_it = own.path.or(Cel::text("")).equals(value);
-                let rest: Value = members
-                    .iter()
-                    .filter(|(member, _)| &***member != key.as_str())
-                    .map(|(member, value)| (member.clone(), value.clone()))
-                    .collect();
-                if rest.as_object().is_some_and(|rest| !rest.is_empty()) {
-                    let inner = overlay.map(&rest, &patched, at)?;
-                    loops.push(Patch::Each {
-                        list: list(),
-                        index,
-                        variable: variable.clone(),
-                        condition: is_it.clone(),
-                        body: inner.patches,
-                        reversed: false,
-                    });
-                }
+            (Some(key), Some(_)) => {
+                let is_it = self.keyed_item(item, (key, keys.len()), (place, &element), at, loops)?;
                 list().call("exists", [name(), is_it])
             }
-            (None, Some(_)) => list().call("exists", [name(), self.contains(&element.path, item, at)?]),
+            (None, Some(_)) => list().call("exists", [name(), contains(&element.path, item)]),
             _ => content.clone().compare(Operator::In, list()),
         };
         Ok(Item::Appended(Appended { content, is_there }))
     }
 
-    /// Whether a value contains all of another one.
-    fn contains(&self, path: &Path<'_>, item: &Value, at: &Pointer) -> Result<Cel> {
-        match item {
-            Value::Object(members) => {
-                let tests = members
-                    .iter()
-                    .map(|(key, member)| self.contains(&path.member(key), member, at))
-                    .collect::<Result<Vec<_>>>()?;
-                Ok(if tests.is_empty() { path.has() } else { Cel::all(tests) })
-            }
-            Value::String(text) if path.ty.is_text() && !text.is_empty() => {
-                Ok(path.or(Cel::text("")).equals(Cel::text(&**text)))
-            }
-            other => Ok(Cel::all(vec![path.has(), path.strict().equals(literal(other))])),
+    /// An element with a key, in a list that server-side apply does not merge: the steps that merge it. Returns whether an
+    /// element is the one that it means.
+    fn keyed_item(
+        &self,
+        item: &Value,
+        (key, keys): (&str, usize),
+        (place, element): (&Place<'a>, &Place<'a>),
+        at: &Pointer,
+        loops: &mut Vec<Patch>,
+    ) -> Result<Cel> {
+        if keys > 1 {
+            return self.refuse(
+                at,
+                "a list that merges by several keys",
+                "server-side apply merges it by other ones",
+                "write a JSON patch",
+            );
         }
+        let mut patched = element.clone();
+        patched.is_patched = true;
+        let own = patched.member(key);
+        let value = self.json(item.get(key).unwrap_or(&Value::Null), &own, at)?;
+        let is_it = own.path.or(Cel::text("")).equals(value);
+        let members = item.as_object().into_iter().flat_map(|members| members.iter());
+        let rest: Value = members
+            .filter(|(member, _)| &***member != key)
+            .map(|(member, value)| (member.clone(), value.clone()))
+            .collect();
+        if rest.as_object().is_some_and(|rest| !rest.is_empty()) {
+            let variable = self.variable_of(place);
+            let scope = self.inside(&variable);
+            let used = self.used_with(&variable);
+            let overlay = Overlay { scope: &scope, depth: self.depth + 1, used, ..*self.parts() };
+            let inner = overlay.map(&rest, &patched, at)?;
+            loops.push(Patch::Each {
+                list: place.path.or(Cel::List(Vec::new())),
+                index: index_name(self.depth),
+                variable,
+                condition: is_it.clone(),
+                body: inner.patches,
+                reversed: false,
+            });
+        }
+        Ok(is_it)
+    }
+}
+
+/// Whether a value contains all of another one.
+fn contains(path: &Path<'_>, item: &Value) -> Cel {
+    match item {
+        Value::Object(members) if members.is_empty() => path.has(),
+        Value::Object(members) => {
+            Cel::all(members.iter().map(|(key, member)| contains(&path.member(key), member)).collect())
+        }
+        Value::String(text) if path.ty.is_text() && !text.is_empty() => {
+            path.or(Cel::text("")).equals(Cel::text(&**text))
+        }
+        other => Cel::all(vec![path.has(), path.strict().equals(literal(other))]),
     }
 }
 
