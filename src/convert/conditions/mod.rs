@@ -87,6 +87,10 @@ pub(super) fn preconditions(
     let mut rest = Tests::default();
     let items = block.get("all").and_then(Value::as_array).unwrap_or_default();
     all(items, &at.key("all"), scope, &mut rest)?;
+    if let Some(operations) = rest.operations.take_if(|_| first.fails()) {
+        let test = Test { cel: operation_test(&operations), fails: false, at: at.clone() };
+        rest.tests.insert(0, test);
+    }
     // `all` is evaluated even if `any` does not hold, and its errors count.
     if rest.fails() && !first.tests.is_empty() {
         if first.fails() {
@@ -133,12 +137,23 @@ fn all(items: &[Value], at: &Pointer, scope: &Scope<'_>, tests: &mut Tests) -> R
 /// Adds a test that must hold.
 fn one(item: &Value, at: &Pointer, scope: &Scope<'_>, tests: &mut Tests) -> Result<(), Refusal> {
     if let Some(operations) = operations(item) {
-        tests.restrict(&operations);
+        // An error of a condition before it counts for all operations.
+        if tests.fails() {
+            tests.push(operation_test(&operations), false, at);
+        } else {
+            tests.restrict(&operations);
+        }
         return Ok(());
     }
     let (cel, fails) = condition(item, at, scope)?;
     tests.push(cel, fails, at);
     Ok(())
+}
+
+/// Whether the request is one of these operations.
+fn operation_test(operations: &[String]) -> Cel {
+    let named = operations.iter().map(Cel::text).collect();
+    Cel::atom("request").member("operation").compare(Operator::In, Cel::List(named))
 }
 
 /// The operations that a condition on the operation of the request allows.
