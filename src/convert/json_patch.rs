@@ -267,7 +267,10 @@ impl<'a> Translation<'_, 'a> {
             let is_last = index + 1 == count;
             parent = at.clone();
             let step = self.step(&at, piece, is_last, creates)?;
-            if creates && index > 0 && !at.path.is_sure() && !matches!(at_kind(&last), Some(())) {
+            if matches!(&step.1, Last::Visited(index) if visited(&at.path, index, self.scope).is_some()) {
+                // A list that is visited is there.
+                guards.clear();
+            } else if creates && index > 0 && !at.path.is_sure() && !matches!(at_kind(&last), Some(())) {
                 // The parent may be missing.
                 let empty = match step.1 {
                     Last::Key => Cel::Map(Vec::new()),
@@ -443,12 +446,14 @@ impl Operation {
     }
 }
 
-/// The element of a list that a loop visits, by the variable of the loop.
+/// The element of a list that a loop visits, by the variable of the loop; else by its index.
 fn element_path<'a>(list: &Path<'a>, index: &Cel, scope: &Scope<'a>) -> Path<'a> {
-    match scope.visited(index) {
-        Some(path) => path,
-        None => list.at(index.clone(), list.ty.element()),
-    }
+    visited(list, index, scope).unwrap_or_else(|| list.at(index.clone(), list.ty.element()))
+}
+
+/// The element with an index, if a loop visits it in this list.
+fn visited<'a>(list: &Path<'a>, index: &Cel, scope: &Scope<'a>) -> Option<Path<'a>> {
+    scope.visited(index).filter(|element| element.names() == list.names())
 }
 
 /// Whether a value is an image, which reads as no other type of YAML.

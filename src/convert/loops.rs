@@ -1,8 +1,10 @@
 //! `foreach`.
 
-use crate::patch::{Schemas, split_anchor};
+use crate::patch::split_anchor;
+use crate::semantics::Semantics;
 use crate::value::{GroupVersionKind, Pointer, Value};
 
+use super::Options;
 use super::cel_text::{Cel, Operator};
 use super::conditions::{self, Tests};
 use super::context::{self, Variable};
@@ -22,11 +24,9 @@ use super::val::{Form, Val};
 pub(super) struct Loops<'l, 'a> {
     pub(super) root: &'l Place<'a>,
     pub(super) kinds: &'l [GroupVersionKind],
-    pub(super) schemas: &'l Schemas,
+    pub(super) options: &'l Options,
     /// The variables of the policy so far.
     pub(super) variables: &'l [Variable],
-    /// Whether the user accepts another order.
-    pub(super) accepts_order: bool,
 }
 
 /// A list that is visited.
@@ -178,6 +178,10 @@ impl<'a> Loops<'_, 'a> {
                 (empty.clone(), *strict == Cel::atom("null"))
             }
             Form::Nullable { .. } => (value.or(Cel::List(Vec::new())), true),
+            // A missing list has no elements, but for Kyverno.
+            Form::Path(path) if self.options.semantics == Semantics::Documented => {
+                (path.or(Cel::List(Vec::new())), false)
+            }
             _ => (value.strict(), false),
         };
         if scope.is_targeted && list.contains(&Cel::atom("request")) {
@@ -327,7 +331,7 @@ impl<'a> Loops<'_, 'a> {
         let ordered =
             |keeps_order| self.ordered(overlay, entry, visited, scope, condition.clone(), keeps_order, at);
         let exact = ordered(true);
-        if !self.accepts_order {
+        if !self.options.accepts.contains(&Difference::Order) {
             return exact;
         }
         let shorter = ordered(false)?;
@@ -407,7 +411,7 @@ impl<'a> Loops<'_, 'a> {
             let overlay = Overlay {
                 scope,
                 kinds: self.kinds,
-                schemas: self.schemas,
+                schemas: &self.options.schemas,
                 loops: &loops,
                 depth: usize::from(is_patched),
                 used,

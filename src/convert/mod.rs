@@ -40,6 +40,7 @@ use crate::admission::KindSchemas;
 use crate::patch::Schemas;
 use crate::policy::ClassicPolicy;
 use crate::resources::Resources;
+use crate::semantics::Semantics;
 use crate::value::{Pointer, Value};
 
 pub use comments::Comments;
@@ -62,6 +63,8 @@ pub enum Target {
 pub struct Options {
     /// What they become.
     pub target: Target,
+    /// What of divergences the new policies do.
+    pub semantics: Semantics,
     /// The differences that the user accepts.
     pub accepts: Vec<Difference>,
     /// What server-side apply knows of the kinds.

@@ -260,13 +260,8 @@ impl<'a> Body<'_, 'a> {
             return self.json_patch(patch.as_str().unwrap_or_default(), &at.key("patchesJson6902"));
         }
         let entries = given("foreach").and_then(Value::as_array).unwrap_or_default();
-        let loops = Loops {
-            root: self.root,
-            kinds: self.kinds,
-            schemas: &self.options.schemas,
-            accepts_order: self.options.accepts.contains(&Difference::Order),
-            variables: self.variables,
-        };
+        let loops =
+            Loops { root: self.root, kinds: self.kinds, options: self.options, variables: self.variables };
         loops.entries(entries, self.scope, &at.key("foreach"))
     }
 

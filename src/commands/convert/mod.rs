@@ -303,6 +303,7 @@ fn conversion_options(task: &Task, options: &RunOptions, reporter: &mut Reporter
     let kinds = reporter.loaded(custom_kinds(&options.crds, &options.input_limits))?;
     Some(Options {
         target: task.to.target(),
+        semantics: options.dialect.semantics,
         accepts: task.accept.iter().map(|accepted| accepted.difference()).collect(),
         kinds: kind_schemas(&kinds),
         schemas: reporter.valid(schemas(&kinds))?,
