@@ -18,6 +18,7 @@ mod setters;
 mod time;
 mod token_volume;
 mod types;
+mod words;
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub use required::{minimal, minimal_at, missing_required, without_dropped};
 pub use restore::restore;
 pub use schema::{Forms, ListMerge, ListType, MapType, Schema};
 pub use types::{ListKey, ScalarType};
+pub use words::is_word;
 
 use crd::CustomTypes;
 use types::TypeId;

@@ -1,5 +1,7 @@
 //! Paths into an object: as plain selection, which fails if a key is missing, and as optional navigation.
 
+use crate::admission::is_word;
+
 use super::cel_text::{Cel, is_identifier};
 use super::ty::Ty;
 
@@ -202,23 +204,7 @@ fn refined<'a>(names: &[String], ty: Ty<'a>) -> Ty<'a> {
         return ty;
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let is_word = matches!(
-        names.as_slice(),
-        ["metadata", "name" | "namespace" | "generateName" | "uid"]
-            | [.., "metadata", "labels", _]
-            | [.., "metadata", "finalizers"]
-            | [.., "ports", "name" | "protocol"]
-            | ["labels", _]
-            | [.., "containers" | "initContainers" | "ephemeralContainers" | "volumes", "name"]
-            | [.., "containers" | "initContainers" | "ephemeralContainers", "image" | "imagePullPolicy"]
-            | [.., "tolerations", "key" | "value" | "effect"]
-            | [
-                ..,
-                "spec",
-                "dnsPolicy" | "restartPolicy" | "priorityClassName" | "schedulerName" | "serviceAccountName"
-            ]
-    );
-    if is_word { Ty::WORD } else { ty }
+    if is_word(&names) { Ty::WORD } else { ty }
 }
 
 /// Whether the API server refuses objects without a field.

@@ -1,5 +1,6 @@
 //! Values that decide about a literal: such that fit, and such that miss it narrowly.
 
+use crate::admission::is_word;
 use crate::value::{GoDuration, Number, Quantity, Step, Text, Value};
 
 use crate::proof::schema::choices;
@@ -160,7 +161,7 @@ impl crate::regexp::RandomSource for Least {
     }
 }
 
-/// Further values for a text at a path.
+/// Further values for a text at a path: such as the API server accepts there, as far as that is known.
 pub(super) fn texts(path: &[Step]) -> Vec<Value> {
     let field = match path.last() {
         Some(Step::Key(key)) => &**key,
@@ -173,7 +174,15 @@ pub(super) fn texts(path: &[Step]) -> Vec<Value> {
     } else {
         &TEXTS
     };
-    found.iter().map(|text| Value::from(*text)).collect()
+    let keys: Vec<&str> = path
+        .iter()
+        .filter_map(|step| match step {
+            Step::Key(key) => Some(&**key),
+            Step::Elements => None,
+        })
+        .collect();
+    let is_allowed = |text: &&&str| !is_word(&keys) || !text.contains(['*', '?']);
+    found.iter().filter(is_allowed).map(|text| Value::from(*text)).collect()
 }
 
 #[cfg(test)]
