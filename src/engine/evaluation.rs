@@ -38,6 +38,8 @@ pub(super) struct Evaluation<'a> {
     pub(super) old: Option<&'a Value>,
     pub(super) merge_context: MergeContext<'a>,
     needs_namespace_labels: Cell<bool>,
+    /// A namespace of targets whose labels are needed and not known.
+    unlabelled: Cell<Option<Text>>,
     needs_user: Cell<bool>,
     /// The part of Kyverno's configuration that excludes the object from policies that would change it.
     pub(super) filter: Cell<Option<Text>>,
@@ -119,6 +121,7 @@ pub(super) fn evaluate<T>(
         old,
         merge_context: MergeContext::new(&engine.settings.schemas),
         needs_namespace_labels: Cell::new(false),
+        unlabelled: Cell::default(),
         needs_user: Cell::new(false),
         filter: Cell::default(),
         is_traced: Cell::new(engine.settings.trace),
@@ -200,10 +203,21 @@ impl Evaluation<'_> {
         }
     }
 
+    /// Records that a target depends on the labels of its namespace, which are not known.
+    pub(super) fn note_unlabelled(&self, namespace: &str) {
+        if !namespace.is_empty() {
+            self.unlabelled.set(Some(namespace.into()));
+        }
+    }
+
     /// The inputs that decisions depended on and that are not known.
     pub(super) fn missing_inputs(&self) -> MissingInputs {
         MissingInputs {
-            namespace: self.needs_namespace_labels.get().then(|| self.placed.namespace.clone()),
+            namespace: if self.needs_namespace_labels.get() {
+                Some(self.placed.namespace.clone())
+            } else {
+                self.unlabelled.take()
+            },
             user: self.needs_user.get(),
             undecided: self.classic.undecided.take(),
             priority_class: None,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 
-use crate::engine::{Lookup, LookupError, World};
+use crate::engine::{Lookup, LookupError, LookupSource, World};
 use crate::resources::{KindResource, Resources, builtin_resource};
 use crate::value::{GroupVersionKind, Text, Value};
 
@@ -61,19 +61,21 @@ impl OfflineWorld {
     /// Adds a Namespace object, with the label that every cluster adds.
     pub fn add_namespace(&mut self, namespace: &Value) {
         let Some(name) = namespace.path(&["metadata", "name"]).and_then(Value::as_text) else { return };
-        let mut labels = namespace
-            .path(&["metadata", "labels"])
-            .filter(|labels| labels.as_object().is_some())
-            .cloned()
-            .unwrap_or_else(Value::empty_object);
-        labels.insert(NAME_LABEL, Value::String(name.clone()));
-        self.namespaces.insert(name.clone(), labels);
+        self.namespaces.insert(name.clone(), labels_of(namespace, name.clone()));
     }
 
     /// Sets the labels of a namespace, in place of those of its object.
     pub fn set_namespace_labels(&mut self, name: Text, labels: Value) {
         self.namespaces.insert(name, labels);
     }
+}
+
+/// The labels of a Namespace object, with the one that every cluster adds.
+fn labels_of(namespace: &Value, name: Text) -> Value {
+    let labels = namespace.path(&["metadata", "labels"]).filter(|labels| labels.as_object().is_some());
+    let mut labels = labels.cloned().unwrap_or_else(Value::empty_object);
+    labels.insert(NAME_LABEL, Value::String(name));
+    labels
 }
 
 impl World for OfflineWorld {
@@ -94,7 +96,12 @@ impl World for OfflineWorld {
     }
 
     fn namespace_labels(&self, namespace: &str) -> Option<Value> {
-        self.namespaces.get(namespace).cloned()
+        self.namespaces.get(namespace).cloned().or_else(|| {
+            let path = format!("/api/v1/namespaces/{namespace}");
+            let found =
+                self.objects.lookup(LookupSource::Api(&path)).ok().filter(|_| !namespace.is_empty())?;
+            Some(labels_of(&found, namespace.into()))
+        })
     }
 
     fn resource(&self, kind: &GroupVersionKind) -> KindResource<'_> {

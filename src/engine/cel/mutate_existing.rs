@@ -171,6 +171,9 @@ impl Trigger<'_> {
             namespace_labels: labels.as_ref(),
             ..Candidate::new(object, kind, evaluation.operation(&policy.meta.name))
         };
+        if candidate.namespace_labels.is_none() && constraints.depends_on_namespace(&candidate, None) {
+            evaluation.note_unlabelled(namespace);
+        }
         policy.meta.admits(&candidate) && constraints.selects(&candidate, None)
     }
 
@@ -180,11 +183,16 @@ impl Trigger<'_> {
             let message = format!("too many targets in this run (limit targets={maximum})");
             return Outcome::Error(RuleError::new(Code::EvaluationLimit, message));
         }
+        // An expression that finds none may mean none.
+        let missing = (found.is_empty() && self.expression().is_none()).then(|| {
+            let resources = self.target_constraints().resources();
+            resources.map_or_else(|| "any resource".into(), |names| names.join(", ").into())
+        });
         let identities = found.iter().filter_map(|id| targets.identity(*id)).collect();
         for id in found {
             self.run_target(id, operation, targets);
         }
-        Outcome::Triggered { targets: identities, missing: Vec::new() }
+        Outcome::Triggered { targets: identities, missing: Vec::from_iter(missing) }
     }
 
     /// Runs the policy on one target.

@@ -68,7 +68,9 @@ impl<'a> RuleExplainer<'a, '_> {
                 explained.verdict = Verdict::Triggered;
                 explained.why = match targets.len() {
                     // Missing targets are named below.
-                    0 if missing.is_empty() => "it ran on no target, because of its error".into(),
+                    0 if missing.is_empty() && self.has_failed() => {
+                        "it ran on no target, because of its error".into()
+                    }
                     0 => "no object is a target of it".into(),
                     1 => "it ran on 1 target".into(),
                     many => format!("it ran on {many} targets"),
@@ -88,6 +90,13 @@ impl<'a> RuleExplainer<'a, '_> {
             }
         }
         explained
+    }
+
+    /// Whether the rule has an error beside this outcome.
+    fn has_failed(&self) -> bool {
+        let mut rules =
+            self.object_report.rules().map(|(_, rule)| rule).filter(|rule| rule.rule == self.rule.rule);
+        rules.any(|rule| matches!(rule.outcome, Outcome::Error(_)))
     }
 
     fn no_change_reasons(&self, no_change_reasons: NoChangeReasons<'_>, is_changed: bool) -> Vec<String> {
