@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
+use jiff::Timestamp;
 
 use crate::diagnostics::{Code, Coded as _};
 use crate::policy::{Policy, WarningCause, Why};
@@ -255,9 +256,14 @@ fn plural(kind: &str) -> String {
 pub(super) fn exception_notes(
     loaded: &LoadedExceptions,
     policies: Option<&[Policy]>,
+    now: Timestamp,
 ) -> impl Iterator<Item = Note> {
     let misses = policies.map(|policies| loaded.misses(policies)).unwrap_or_default();
     let misses = misses.into_iter().map(|text| Note::omission(Code::ExceptionMisses, text));
     let left_out = loaded.left_out.iter().map(|text| Note::omission(Code::ExceptionNotUsed, text));
-    misses.chain(left_out).chain(loaded.notes.iter().map(|(code, text)| Note::other(*code, text)))
+    let expired = loaded.expired(now).into_iter().map(|text| Note::other(Code::ExceptionNotUsed, text));
+    misses
+        .chain(left_out)
+        .chain(expired)
+        .chain(loaded.notes.iter().map(|(code, text)| Note::other(*code, text)))
 }

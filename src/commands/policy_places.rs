@@ -26,9 +26,12 @@ impl PolicyPlaces<'_> {
             (None, Some(rule)) => RulePlace::node(rule.key("name")),
             (None, None) => RulePlace::node(Pointer::ROOT.key("metadata").key("name")),
         };
-        let RulePlace { pointer, expression, part } = &place;
+        let RulePlace { pointer, expression, part, exception } = &place;
         let node = PolicyNode { pointer, expression: expression.as_deref(), part: part.clone() };
-        let place = self.texts.place(&error.policy, &node)?;
+        let place = match exception {
+            Some(exception) => self.texts.place_in_exception(exception, &node)?,
+            None => self.texts.place(&error.policy, &node)?,
+        };
         let excerpt = place.excerpt();
         let is_public = shown_message(report, excerpt) == excerpt;
         let excerpt = if is_public { excerpt.to_owned() } else { String::new() };

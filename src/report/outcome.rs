@@ -155,12 +155,14 @@ pub struct RulePlace {
     pub expression: Option<Text>,
     /// The bytes of a part of the expression, where it is the whole text of the node.
     pub part: Option<Range<usize>>,
+    /// The exception from CEL policies that the node is in, as `namespace/name`, if it is in none of the policy.
+    pub exception: Option<Text>,
 }
 
 impl RulePlace {
     /// A whole node.
     pub const fn node(pointer: Pointer) -> Self {
-        Self { pointer, expression: None, part: None }
+        Self { pointer, expression: None, part: None, exception: None }
     }
 
     /// Whether it is a place in the policy, outside of its rules.
@@ -190,8 +192,10 @@ impl RuleError {
     /// The same error at a node of the rule, and an expression in it, unless it has a place.
     #[must_use]
     pub fn at(mut self, pointer: &Pointer, expression: Option<&Text>) -> Self {
-        let place =
-            || Box::new(RulePlace { pointer: pointer.clone(), expression: expression.cloned(), part: None });
+        let place = || {
+            let node = RulePlace::node(pointer.clone());
+            Box::new(RulePlace { expression: expression.cloned(), ..node })
+        };
         self.place.get_or_insert_with(place);
         self
     }
@@ -199,8 +203,19 @@ impl RuleError {
     /// The same error at a part of the text at a node of the rule.
     #[must_use]
     pub fn at_part(mut self, pointer: &Pointer, text: &str, part: Range<usize>) -> Self {
-        let place = RulePlace { pointer: pointer.clone(), expression: Some(text.into()), part: Some(part) };
+        let node = RulePlace::node(pointer.clone());
+        let place = RulePlace { expression: Some(text.into()), part: Some(part), ..node };
         self.place = Some(Box::new(place));
+        self
+    }
+
+    /// The same error of an exception from the policy, its place in that.
+    #[must_use]
+    pub fn of_exception(mut self, name: &Text) -> Self {
+        self.message = format!("exception {name}: {}", self.message);
+        if let Some(place) = &mut self.place {
+            place.exception = Some(name.clone());
+        }
         self
     }
 

@@ -4,16 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use jiff::Timestamp;
 
 use crate::diagnostics::Code;
 use crate::policy::{CelException, DocumentKind, Policy, PolicyError, PolicyException, kind_of};
 use crate::semantics::Semantics;
-use crate::value::{GroupVersionKind, Pointer, Value};
+use crate::value::{GroupVersionKind, Pointer, Text, Value};
 use crate::yaml::{Document, Limits, Source};
 
 use super::policies::{full_name, stored_documents};
 use super::text::{documents_of, items_of, read_files};
-use super::{SourceError, Walk};
+use super::{PolicyText, SourceError, Walk};
 
 /// The exceptions of the inputs.
 #[derive(Debug, Default)]
@@ -26,6 +27,8 @@ pub struct LoadedExceptions {
     pub cel: Vec<CelException>,
     /// The file and line of each.
     cel_origins: Vec<String>,
+    /// The name and text of each.
+    pub cel_texts: Vec<(Text, PolicyText)>,
     /// Notes on exceptions that are not evaluated.
     pub left_out: Vec<String>,
     /// Other notes, with their codes.
@@ -46,6 +49,16 @@ impl LoadedExceptions {
             misses.map(move |miss| format!("{origin}: exception {}: {miss}", exception.name))
         });
         misses.chain(cel).collect()
+    }
+
+    /// Notes on exceptions that do not count any more.
+    pub fn expired(&self, now: Timestamp) -> Vec<String> {
+        let cel = self.cel.iter().zip(&self.cel_origins);
+        let expired = cel.filter_map(|(exception, origin)| {
+            let end = exception.expires_at.filter(|end| *end < now)?;
+            Some(format!("{origin}: exception {} expired at {end}: not used", exception.name))
+        });
+        expired.collect()
     }
 }
 
@@ -157,6 +170,8 @@ impl ExceptionLoader {
             }
             Ok(exception) => {
                 self.note_twice("policies.kyverno.io", &name, &origin);
+                let text = PolicyText::new(document, at);
+                self.loaded.cel_texts.push((exception.name.clone(), text));
                 self.loaded.cel.push(exception);
                 self.loaded.cel_origins.push(origin);
             }

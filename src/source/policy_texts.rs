@@ -87,29 +87,38 @@ fn before_autogen(pointer: &Pointer) -> Option<Pointer> {
 pub struct PolicyTexts {
     /// `None` for a name that several policies have.
     texts: HashMap<Text, Option<PolicyText>>,
+    /// The same for exceptions from CEL policies.
+    exceptions: HashMap<Text, Option<PolicyText>>,
 }
 
 impl PolicyTexts {
-    /// The texts of policies, in the same order.
-    pub fn new(policies: &[Policy], texts: Vec<PolicyText>) -> Self {
-        let mut named = HashMap::with_capacity(policies.len());
-        for (policy, text) in policies.iter().zip(texts) {
-            match named.entry(policy.full_name()) {
-                Entry::Vacant(entry) => {
-                    entry.insert(Some(text));
-                }
-                Entry::Occupied(mut entry) => {
-                    entry.insert(None);
-                }
-            }
-        }
-        Self { texts: named }
+    /// The texts of policies, in the same order, and of exceptions from CEL policies by name.
+    pub fn new(policies: &[Policy], texts: Vec<PolicyText>, exceptions: Vec<(Text, PolicyText)>) -> Self {
+        let names = policies.iter().map(Policy::full_name);
+        Self { texts: by_name(names.zip(texts)), exceptions: by_name(exceptions) }
     }
 
     /// The place of an expression in a node of a policy, or of the node; `None` if the text is not known.
     pub fn place(&self, policy: &str, node: &PolicyNode<'_>) -> Option<Place> {
         self.texts.get(policy)?.as_ref()?.place(node)
     }
+
+    /// The same for a node of an exception, by its name as `namespace/name`.
+    pub fn place_in_exception(&self, exception: &str, node: &PolicyNode<'_>) -> Option<Place> {
+        self.exceptions.get(exception)?.as_ref()?.place(node)
+    }
+}
+
+/// Texts by their names; `None` for a name that several have.
+fn by_name(texts: impl IntoIterator<Item = (Text, PolicyText)>) -> HashMap<Text, Option<PolicyText>> {
+    let mut named = HashMap::new();
+    for (name, text) in texts {
+        match named.entry(name) {
+            Entry::Vacant(entry) => drop(entry.insert(Some(text))),
+            Entry::Occupied(mut entry) => drop(entry.insert(None)),
+        }
+    }
+    named
 }
 
 #[cfg(test)]

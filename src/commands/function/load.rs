@@ -100,7 +100,7 @@ impl Function {
         let missing_user = (!is_user_known).then_some(InputNames::FUNCTION.user);
         let note_settings = NoteSettings { skips_unsupported: config.skip_unsupported, missing_user };
         let mut notes = policy_notes(&policies, note_settings, reporter);
-        notes.extend(exception_notes(&exceptions, Some(&policies.policies)));
+        notes.extend(exception_notes(&exceptions, Some(&policies.policies), Timestamp::now()));
         notes.extend(generated.notes.into_iter().map(|text| Note::other(Code::PassedThrough, text)));
         let unknown = values.values.unknown_to(&policies.policies, [].iter());
         notes.extend(unknown.into_iter().map(|text| Note::omission(Code::UnknownName, text)));
@@ -116,7 +116,7 @@ impl Function {
             input_names: InputNames::FUNCTION,
             ..options.settings()
         };
-        let policy_texts = PolicyTexts::new(&policies.policies, policies.texts);
+        let policy_texts = PolicyTexts::new(&policies.policies, policies.texts, exceptions.cel_texts);
         let engine = Engine::new(PolicySet::new(policies.policies), settings);
         let named = match config.mode {
             Mode::Generate => generated.subjects.iter().map(|subject| &subject.value).collect(),

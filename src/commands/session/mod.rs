@@ -131,7 +131,7 @@ impl Session {
         let is_replay = connected.as_ref().is_some_and(|connected| connected.is_redacted);
         let recording = connected.as_ref().and_then(|connected| connected.recording.clone());
         let cluster = connected.map(|connected| connected.cluster);
-        let recorded = cluster.as_ref().and_then(|cluster| cluster.now());
+        let now = options.now.or_else(|| cluster.as_ref()?.now()).unwrap_or(start);
         let namespace = match &cluster {
             // Where kubectl apply would put it.
             Some(cluster) if options.uses_cluster_state() && options.explicit_namespace().is_none() => {
@@ -148,7 +148,7 @@ impl Session {
         let mut notes = policy_notes(&policies, settings, reporter);
         // Names of policies that are not chosen are unknown here.
         let all = options.choice.is_everything().then_some(&*policies.policies);
-        notes.extend(exception_notes(&exceptions, all));
+        notes.extend(exception_notes(&exceptions, all, now));
         let state = cluster.as_deref().filter(|_| options.uses_cluster_state());
         let mut missing_schemas = Vec::new();
         if let Some(cluster) = state {
@@ -178,7 +178,7 @@ impl Session {
             trace,
             ..options.settings()
         };
-        let policy_texts = PolicyTexts::new(&policies.policies, policies.texts);
+        let policy_texts = PolicyTexts::new(&policies.policies, policies.texts, exceptions.cel_texts);
         let engine = Engine::new(PolicySet::new(policies.policies), settings);
         let of_manifests = cluster.clone().filter(|_| options.cluster.live && !options.is_live());
         let mut session = Self {
@@ -195,7 +195,7 @@ impl Session {
             cluster,
             recording,
             stored: of_manifests.map(|cluster| StoredObjects::new(cluster, namespace.as_str().into())),
-            now: options.now.or(recorded).unwrap_or(start),
+            now,
             shows_secrets: options.show_secrets,
             check_rights: options.cluster.check_rights.clone(),
             notes_on_acts,

@@ -70,11 +70,7 @@ pub(super) fn exemption(
             Ok(None) => {}
             Ok(Some(_)) => continue,
             Err(_) if is_exempt => continue,
-            Err(error) => {
-                let message = format!("exception {}: {}", exception.name, error.message);
-                // The place is one in the exception.
-                return Err(RuleError { message, place: None, ..error });
-            }
+            Err(error) => return Err(error.of_exception(&exception.name)),
         }
         names.push(exception.name.clone());
         if !exception.is_partial() {

@@ -15,6 +15,20 @@ use crate::value::{Pointer, Text, Value};
 use super::findings::Findings;
 use super::{CelPolicyKind, Expression, schema};
 
+/// The kinds of policies from which there are exceptions of the group of CEL policies.
+const KINDS: &[&str] = &[
+    "DeletingPolicy",
+    "GeneratingPolicy",
+    "ImageValidatingPolicy",
+    "MutatingPolicy",
+    "NamespacedDeletingPolicy",
+    "NamespacedGeneratingPolicy",
+    "NamespacedImageValidatingPolicy",
+    "NamespacedMutatingPolicy",
+    "NamespacedValidatingPolicy",
+    "ValidatingPolicy",
+];
+
 /// An exception from CEL policies.
 #[derive(Debug)]
 pub struct CelException {
@@ -92,7 +106,8 @@ impl CelException {
         self.refs.iter().any(|(kind, _)| is_of_mutation(kind))
     }
 
-    /// The policies that mutate, that it names and that do not exist: a line for each, with the nearest name.
+    /// The policies that mutate, that it names and that do not exist, or are of another kind: a line for each, with what
+    /// is meant.
     pub fn unmatched_names(&self, policies: &[Policy]) -> Vec<String> {
         let of_kind = |kind: &str| -> Vec<&str> {
             let of_kind = policies.iter().map(Policy::meta).filter(|meta| meta.kind == kind);
@@ -106,7 +121,13 @@ impl CelException {
                 (!names.contains(&&**name))
                     .then(|| format!("there is no {kind} `{name}`{}", meant.unwrap_or_default()))
             });
-        unmatched.collect()
+        let of_other_kinds = self.refs.iter().filter(|(kind, _)| !KINDS.contains(&&**kind));
+        let misplaced = of_other_kinds.filter_map(|(kind, name)| {
+            let mut mutating = policies.iter().map(Policy::meta).filter(|meta| is_of_mutation(meta.kind));
+            let meant = mutating.find(|meta| meta.name == *name)?.kind;
+            Some(format!("it has no effect on a {kind}, did you mean the {meant} `{name}`?"))
+        });
+        unmatched.chain(misplaced).collect()
     }
 
     /// Whether it exempts nothing, but gives images or values to expressions.
