@@ -76,6 +76,9 @@ fn functions_are_listed() {
         "",
         "string.indexOf(string) -> int\nstring.indexOf(string, int) -> int\nlist(A).indexOf(A) -> int\nisIP(string) -> bool\n",
     );
+    prints(&["functions", "orValue"], "", "dyn.orValue(dyn) -> dyn\n");
+    let of_kubernetes = ["functions", "orValue", "--dialect", "kubernetes"];
+    prints(&of_kubernetes, "", "optional_type(V).orValue(V) -> V\n");
     prints(&["functions", "gzip.compress"], "", "gzip.compress(dyn) -> bytes\n");
     let (code, _, said) = run(&["functions", "startWith"], "");
     assert!(code == Some(2) && said.contains("did you mean startsWith?"), "{said}");
