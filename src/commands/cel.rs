@@ -6,10 +6,10 @@ use std::io::Write as _;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::cel::{
-    Activation, CompileError, Dialect, Env, Meter, Numbers, Program, Signature, Type, Val, signatures,
-    to_json,
+    Activation, CompileError, Dialect, Env, EvalError, Meter, Numbers, Program, Signature, Type, Val,
+    signatures, to_json,
 };
-use crate::diagnostics::Coded as _;
+use crate::diagnostics::{Code, Coded};
 
 use super::exit::Exit;
 use super::options::RunOptions;
@@ -192,9 +192,35 @@ impl Query {
             activation.set("object", Val::from_json(document, Numbers::Exact));
             activation.set("oldObject", Val::Null);
             let mut meter = Meter::default();
-            let value = program.evaluate(&activation, &mut meter)?;
-            to_json(&value, &mut meter)
+            let value = program.evaluate(&activation, &mut meter);
+            let value = value.and_then(|value| to_json(&value, &mut meter));
+            value.map_err(|error| {
+                let at = program.fault(&env, &activation, &error).span.start;
+                Failed { code: error.code(), text: faults(&self.expression, [(in_query(&error), at)]) }
+            })
         });
+    }
+}
+
+/// Why an expression has no value, with the place below it.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+struct Failed {
+    code: Code,
+    text: String,
+}
+
+impl Coded for Failed {
+    fn code(&self) -> Code {
+        self.code
+    }
+}
+
+/// The message of an error where there is a document and nothing else.
+fn in_query(error: &EvalError) -> String {
+    match error {
+        EvalError::NoSuchAttribute(name) => format!("the variable '{name}' has a value only in policies"),
+        other => other.to_string(),
     }
 }
 

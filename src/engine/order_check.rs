@@ -294,7 +294,13 @@ impl<'a> Search<'a> {
     }
 
     fn names<'n>(&self, policies: impl IntoIterator<Item = &'n usize>) -> Vec<Text> {
-        let name = |number: &usize| self.policies.get(number).map(|(policy, _)| policy.full_name());
+        let name = |number: &usize| {
+            let (policy, _) = self.policies.get(number)?;
+            let name = policy.full_name();
+            let mut others = self.policies.iter().filter(|(other, _)| *other != number);
+            let is_shared = others.any(|(_, (other, _))| other.full_name() == name);
+            Some(if is_shared { format!("{} {name}", policy.meta().kind).into() } else { name })
+        };
         policies.into_iter().filter_map(name).collect()
     }
 

@@ -279,6 +279,10 @@ impl<'v> Reader<'v> {
         let mut found = Vec::new();
         for (at, item) in self.decoder.list(self.spec, &self.at, field) {
             match item {
+                Value::String(text) if text.trim_end().contains('\n') => {
+                    let what = if what.is_empty() { "" } else { "; write an object itself, not as a text" };
+                    self.decoder.error(&at, format!("expected a path, found a text of several lines{what}"));
+                }
                 Value::String(path) => found.push(PolicyInput::Path(path.clone())),
                 Value::Object(_) => found.push(PolicyInput::Inline(item.clone())),
                 other if what.is_empty() => self.decoder.type_error(other, &at, "a path"),

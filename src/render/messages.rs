@@ -14,7 +14,7 @@ use super::printable::printable_line;
 use super::words::thousands;
 
 /// A message about a rule on an object, redacted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleError {
     /// The code of the cause.
     pub code: Code,
@@ -147,7 +147,7 @@ pub fn rule_warnings(report: &ObjectReport) -> Vec<RuleError> {
     let mut warnings = Vec::new();
     for (policy, rule) in report.rules() {
         let mut warn = |code, message: String, place: Option<RulePlace>| {
-            warnings.push(RuleError {
+            let warning = RuleError {
                 code,
                 policy: policy.policy.clone(),
                 rule: rule.rule.clone(),
@@ -157,7 +157,11 @@ pub fn rule_warnings(report: &ObjectReport) -> Vec<RuleError> {
                 hint: None,
                 original: None,
                 place,
-            });
+            };
+            // A policy may run again.
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
         };
         for error in &rule.ignored {
             let message = format!("{error}; ignored because of `failurePolicy: Ignore`");

@@ -71,12 +71,14 @@ pub enum SourceError {
     #[error("stdin: empty; expected objects")]
     Nothing,
     /// Inputs without a policy.
-    #[error("{path}: no policy found{}", only_bindings(.bound))]
+    #[error("{path}: no policy found{}", only_others(.bound, .others))]
     NoPolicy {
         /// The paths.
         path: String,
         /// The policies that bindings in these inputs name.
         bound: Vec<Text>,
+        /// The kinds of other policies in these inputs.
+        others: Vec<Text>,
     },
     /// A file without a document of the expected kind.
     #[error("{path}: no document of kind {kind}")]
@@ -140,9 +142,13 @@ pub enum SourceError {
 }
 
 /// The message with its place, and the line, which the alternate form leaves out.
-/// That there are bindings, and of which policies.
-fn only_bindings(bound: &[Text]) -> String {
-    if bound.is_empty() { String::new() } else { format!(", only bindings of `{}`", bound.join("`, `")) }
+/// That there are bindings, and of which policies, or policies of which other kinds.
+fn only_others(bound: &[Text], others: &[Text]) -> String {
+    match (bound, others) {
+        ([], []) => String::new(),
+        ([], others) => format!(" that mutates, only documents of kind `{}`", others.join("`, `")),
+        (bound, _) => format!(", only bindings of `{}`", bound.join("`, `")),
+    }
 }
 
 fn document_error(_: &Code, place: &Place, message: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -153,7 +159,7 @@ fn document_error(_: &Code, place: &Place, message: &str, f: &mut fmt::Formatter
 impl SourceError {
     /// Inputs without a policy, and without bindings.
     pub fn no_policy(path: impl Into<String>) -> Self {
-        Self::NoPolicy { path: path.into(), bound: Vec::new() }
+        Self::NoPolicy { path: path.into(), bound: Vec::new(), others: Vec::new() }
     }
 
     /// Whether the results of all other inputs are invalid, too. After errors of a cluster they are incomplete.

@@ -1,11 +1,13 @@
 //! Policies and rules that were loaded and are not evaluated.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::diagnostics::{Code, Coded};
 use crate::policy::{NotEvaluated, Policy, Why};
+use crate::value::Text;
 
-use super::LoadedPolicies;
+use super::{LoadedPolicies, PolicyNote};
 
 /// A policy whose result is missing in part or whole.
 #[derive(Clone, Debug)]
@@ -47,6 +49,15 @@ impl fmt::Display for Unsupported {
 }
 
 impl LoadedPolicies {
+    /// The kinds of the policies that mutate nothing, sorted.
+    pub(super) fn other_kinds(&self) -> Vec<Text> {
+        let kinds = self.notes.iter().filter_map(|note| match note {
+            PolicyNote::Other { kind, .. } => Some(kind.clone()),
+            _ => None,
+        });
+        Vec::from_iter(kinds.collect::<BTreeSet<_>>())
+    }
+
     /// The policies whose result is missing in part or whole: unsupported rules, and policies that a cluster refuses.
     pub fn unsupported(&self) -> Vec<Unsupported> {
         let mut found = Vec::new();

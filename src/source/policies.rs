@@ -252,7 +252,8 @@ impl PolicyLoader {
         if self.refused.errors.is_empty() && self.unmatched.is_everything() && self.loaded.policies.is_empty()
         {
             let bound = self.bindings.iter().map(|(binding, _)| binding.policy.clone()).collect();
-            self.refused.errors.push(SourceError::NoPolicy { path: inputs.to_owned(), bound });
+            let others = self.loaded.other_kinds();
+            self.refused.errors.push(SourceError::NoPolicy { path: inputs.to_owned(), bound, others });
         }
         self.join_bindings();
         (self.loaded, self.refused)

@@ -218,3 +218,56 @@ fn strict_runs_fail_and_reports_have_the_order() {
         assert!(packed.contains(order), "{command}: {}", run.stdout);
     }
 }
+
+#[test]
+fn policies_of_one_name_are_told_by_their_kinds() {
+    let mutating = "---
+apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata:
+  name: many
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: 'Object{spec: Object.spec{replicas: 3}}'}
+";
+    let policies = [merge("many", "{spec: {replicas: 5}}"), mutating.to_owned()];
+    let found = notes(&policies, WEB);
+    assert!(
+        matches!(&*found, [note] if note.contains("ClusterPolicy many") && note.contains("MutatingPolicy many")),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_failure_of_a_policy_that_runs_again_is_told_once() {
+    let policy = "apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata:
+  name: twice
+spec:
+  failurePolicy: Ignore
+  reinvocationPolicy: IfNeeded
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch: {expression: '[JSONPatch{op: \"add\", path: \"/spec/replicas\", value: 2}]'}
+  - patchType: JSONPatch
+    jsonPatch: {expression: '[JSONPatch{op: \"add\", path: \"/spec/paused\", value: object.nope}]'}
+";
+    let folder = Folder::new(&[("policies.yaml", policy), ("in.yaml", WEB)]);
+    let run = folder.run(&["mutate", "-p", "policies.yaml", "-f", "in.yaml"]);
+    let warnings: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("warning[KYV393]")).collect();
+    assert_eq!(warnings.len(), 1, "{}", run.stderr);
+    assert!(
+        run.stderr.contains("  on Deployment/default/web") || run.stderr.contains("  on Deployment/web"),
+        "{}",
+        run.stderr
+    );
+    assert!(!run.stderr.contains("2 objects"), "{}", run.stderr);
+}
