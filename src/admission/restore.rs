@@ -56,14 +56,17 @@ pub fn restore(
 
 /// Writes the changes from `before` to `after` into the written value. `None`: the value is left out.
 fn rewritten(written: Option<&Value>, before: &Value, after: &Value) -> Option<Value> {
-    if after == before {
+    if after.same_storage(before) {
         return written.cloned();
     }
     match (written, before, after) {
-        (Some(written), ..) if written == before => Some(after.clone()),
+        (Some(written), ..) if written.same_storage(before) => Some(after.clone()),
+        // Their members are compared once, on the way down.
         (_, Value::Object(old), Value::Object(new)) => {
             rewritten_members(written, old, new, rewritten).map(Value::object)
         }
+        _ if after == before => written.cloned(),
+        (Some(written), ..) if written == before => Some(after.clone()),
         (_, Value::Array(old), Value::Array(new)) => rewritten_elements(written, old, new).map(Value::array),
         _ => Some(after.clone()),
     }

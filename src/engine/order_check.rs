@@ -11,12 +11,16 @@ use crate::value::{PathSet, Pointer, Segment, Text, Value, are_aligned, changes}
 
 use super::evaluation::{Evaluation, PolicyRun};
 use super::family;
+use super::rerun::after_same_effect;
 
 /// Up to so many policies in conflict, all their orders are evaluated.
 const ALL_ORDERS: usize = 6;
 
 /// Where more pairs of policies depend on their order, one note names all the policies.
 const MAX_PAIRS: usize = 10;
+
+/// So many states of an object are compared with one, to find out whether a policy does the same with it.
+const MAX_COMPARED: usize = 8;
 
 /// How often a policy is evaluated for the other orders of one object, at most.
 const MAX_EVALUATIONS: usize = 600;
@@ -87,7 +91,12 @@ impl<'a> Search<'a> {
             search.results.entry(*number).or_default().push(known);
         }
         search.find_policies(&evaluation.placed.object);
-        search.note(steps);
+        for Step { number, before, after } in steps {
+            if !have_same_metadata(before, after) {
+                search.find_policies(after);
+            }
+            search.note(*number, before, after);
+        }
         search
     }
 
@@ -122,17 +131,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds what policies changed.
-    fn note(&mut self, steps: &[Step]) {
-        for Step { number, before, after } in steps {
-            let mut differences = PathSet::differences(before, after);
-            let metadata = [before, after].map(|object| object.get("metadata"));
-            if !matches!(metadata, [Some(before), Some(after)] if before.same_storage(after)) {
-                self.find_policies(after);
-                add_unreadable(metadata.into_iter().flatten(), &mut differences);
-            }
-            self.changes.entry(*number).or_default().extend(&differences);
+    /// Adds what a policy changed.
+    fn note(&mut self, number: usize, before: &Value, after: &Value) {
+        let mut differences = PathSet::differences(before, after);
+        if !have_same_metadata(before, after) {
+            unreadable(before, after).for_each(|field| differences.insert_keys(&field));
         }
+        self.changes.entry(number).or_default().extend(&differences);
     }
 
     fn find_conflicts(&mut self) {
@@ -152,9 +157,13 @@ impl<'a> Search<'a> {
             let is_read_by_exception = || exceptions.iter().any(|exception| reads(exception, changed));
             let is_read_by_exception = !exceptions.is_empty() && is_read_by_exception();
             for (number, (policy, parts)) in &self.policies {
-                let is_other = number != changing && self.is_order_open(*number, *changing);
-                if is_other && (is_read_by_exception || touches(policy, parts, changed)) {
-                    self.conflicts.insert((*number.min(changing), *number.max(changing)));
+                let pair = (*number.min(changing), *number.max(changing));
+                let is_open = || number != changing && self.is_order_open(*number, *changing);
+                if !self.conflicts.contains(&pair)
+                    && is_open()
+                    && (is_read_by_exception || touches(policy, parts, changed))
+                {
+                    self.conflicts.insert(pair);
                 }
             }
         }
@@ -268,29 +277,39 @@ impl<'a> Search<'a> {
 
     fn run_policy(&mut self, number: usize, mut ending: Ending) -> Result<Ending, TooMany> {
         let results = self.results.entry(number).or_default();
-        if let Some(known) = results.iter().find(|known| known.before == ending.object) {
-            if known.has_failed {
-                ending.failed.insert(number);
-            }
-            return Ok(Ending { object: known.after.clone(), ..ending });
-        }
-        self.left = self.left.checked_sub(1).ok_or(TooMany)?;
-        let evaluation = self.evaluation;
-        let Some((policy, parts)) = self.policies.get(&number) else { return Ok(ending) };
         let before = ending.object;
-        let run = || family::run(evaluation, policy, parts, Some(number), &before);
-        let PolicyRun { report, after } = evaluation.aside(run);
-        let has_failed = report.as_ref().is_some_and(PolicyReport::has_error);
+        let known = results.iter().find(|known| known.before.same_storage(&before));
+        let (after, has_failed) = if let Some(known) = known {
+            (known.after.clone(), known.has_failed)
+        } else {
+            self.left = self.left.checked_sub(1).ok_or(TooMany)?;
+            let evaluation = self.evaluation;
+            let Some((policy, parts)) = self.policies.get(&number) else {
+                return Ok(Ending { object: before, ..ending });
+            };
+            let exceptions = evaluation.engine.settings.exceptions.all();
+            let known =
+                if exceptions.is_empty() { known_effect(policy, parts, results, &before) } else { None };
+            let is_known = known.is_some();
+            let (after, has_failed) = known.unwrap_or_else(|| {
+                let run = || family::run(evaluation, policy, parts, Some(number), &before);
+                let PolicyRun { report, after } = evaluation.aside(run);
+                let has_failed = report.as_ref().is_some_and(PolicyReport::has_error);
+                (after.unwrap_or_else(|| before.clone()), has_failed)
+            });
+            results.push(Known { before: before.clone(), after: after.clone(), has_failed });
+            if !have_same_metadata(&before, &after) {
+                self.find_policies(&after);
+            }
+            if !is_known && !after.same_storage(&before) {
+                self.note(number, &before, &after);
+            }
+            (after, has_failed)
+        };
         if has_failed {
             ending.failed.insert(number);
         }
-        let after = after.unwrap_or_else(|| before.clone());
-        ending.object = after.clone();
-        results.push(Known { before: before.clone(), after: after.clone(), has_failed });
-        if !after.same_storage(&before) {
-            self.note(&[Step { number, before, after }]);
-        }
-        Ok(ending)
+        Ok(Ending { object: after, ..ending })
     }
 
     fn names<'n>(&self, policies: impl IntoIterator<Item = &'n usize>) -> Vec<Text> {
@@ -316,10 +335,42 @@ impl<'a> Search<'a> {
     }
 }
 
+/// What a policy does with an object, and whether it fails, if it ran on another state that differs in nothing that it may
+/// read or write.
+fn known_effect(
+    policy: &Policy,
+    parts: &[usize],
+    results: &[Known],
+    object: &Value,
+) -> Option<(Value, bool)> {
+    results.iter().rev().take(MAX_COMPARED).find_map(|known| {
+        let before = &known.before;
+        let mut rules = parts.iter().filter_map(|part| policy.paths(*part));
+        let is_changed = |paths: &PathSet| {
+            let is_unreadable = |field: Field| {
+                let mut fields = PathSet::default();
+                fields.insert_keys(&field);
+                paths.intersects(&fields)
+            };
+            paths.is_changed(before, object)
+                || !have_same_metadata(before, object) && unreadable(before, object).any(is_unreadable)
+        };
+        if rules.any(|rule| is_changed(&rule.reads) || is_changed(&rule.writes)) {
+            return None;
+        }
+        Some((after_same_effect(before, &known.after, object)?, known.has_failed))
+    })
+}
+
 /// Whether a policy may read or write one of these paths.
 fn touches(policy: &Policy, parts: &[usize], paths: &PathSet) -> bool {
     let mut rules = parts.iter().filter_map(|part| policy.paths(*part));
     rules.any(|rule| rule.reads.intersects(paths) || rule.writes.intersects(paths))
+}
+
+fn have_same_metadata(before: &Value, after: &Value) -> bool {
+    let metadata = [before, after].map(|object| object.get("metadata"));
+    matches!(metadata, [Some(before), Some(after)] if before.same_storage(after))
 }
 
 fn reads(exception: &PolicyException, paths: &PathSet) -> bool {
@@ -348,19 +399,18 @@ fn swapped(group: &[usize], (one, other): (usize, usize)) -> Vec<usize> {
     group.iter().map(swapped).collect()
 }
 
-/// Selectors read no label if one of them is no string, and likewise annotations: then all of them differ.
-fn add_unreadable<'a>(metadata: impl Iterator<Item = &'a Value>, differences: &mut PathSet) {
-    for metadata in metadata {
-        for field in ["labels", "annotations"] {
-            let Some(members) = metadata.get(field) else { continue };
-            let is_readable = members
-                .as_object()
-                .is_none_or(|members| members.values().all(|value| value.as_str().is_some()));
-            if !is_readable {
-                differences.insert_keys(&["metadata", field]);
-            }
-        }
-    }
+/// A field of an object, by its keys.
+type Field = [&'static str; 2];
+
+/// Labels and annotations that count as different as a whole: selectors read none of them if one is no string.
+fn unreadable<'a>(before: &'a Value, after: &'a Value) -> impl Iterator<Item = Field> + 'a {
+    let is_unreadable = move |field: &Field| {
+        [before, after].iter().any(|object| {
+            let members = object.path(field).and_then(Value::as_object);
+            members.is_some_and(|members| members.values().any(|value| value.as_str().is_none()))
+        })
+    };
+    [["metadata", "labels"], ["metadata", "annotations"]].into_iter().filter(is_unreadable)
 }
 
 /// The field of a difference: a list as a whole, unless it has the same elements in the same order in both objects.

@@ -286,6 +286,17 @@ fn apply<'d>(differences: impl Iterator<Item = &'d Difference>, object: &Value) 
     Some(other)
 }
 
+/// Another object after a policy that made `after` of `before`, if the objects differ in nothing that the policy reads or
+/// writes. `None` as for [`pointer_in`].
+pub(super) fn after_same_effect(before: &Value, after: &Value, object: &Value) -> Option<Value> {
+    if before.same_storage(after) {
+        return Some(object.clone());
+    }
+    let difference = |change| Difference { change, base: before.clone() };
+    let differences: Vec<Difference> = changes(before, object).into_iter().map(difference).collect();
+    apply(differences.iter(), after)
+}
+
 /// Where a difference is in another state of the run: elements with a name keep it. `None` if elements of a list above
 /// came, went or moved that have none.
 fn pointer_in<'d>(object: &Value, difference: &'d Difference) -> Option<Cow<'d, Pointer>> {

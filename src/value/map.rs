@@ -236,6 +236,8 @@ impl<V: PartialEq> PartialEq for Map<V> {
     }
 }
 
+impl<V: Eq> Eq for Map<V> {}
+
 impl<V> Index<&str> for Map<V> {
     type Output = V;
 

@@ -1,6 +1,7 @@
 //! Sets of paths of an object.
 
-use std::collections::BTreeMap;
+mod changed;
+
 use std::fmt;
 
 use super::{Map, Pointer, Segment, Text, Value};
@@ -28,7 +29,7 @@ pub(super) struct Node {
     is_whole: bool,
     /// Whether the node alone belongs to the set.
     is_itself: bool,
-    members: BTreeMap<Text, Self>,
+    members: Map<Self>,
     elements: Option<Box<Self>>,
 }
 
@@ -187,8 +188,9 @@ impl PathSet {
             let child = |step: Step| path.iter().cloned().chain([step]).collect();
             let above = open.len();
             open.extend(node.elements.iter().map(|below| (child(Step::Elements), &**below)));
-            let members = node.members.iter().rev();
-            open.extend(members.map(|(key, below)| (child(Step::Key(key.clone())), below)));
+            let mut members: Vec<_> = node.members.iter().collect();
+            members.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
+            open.extend(members.into_iter().map(|(key, below)| (child(Step::Key(key.clone())), below)));
             if open.len() == above {
                 found.push(path);
             }
@@ -198,9 +200,13 @@ impl PathSet {
 }
 
 impl Node {
+    fn member(&mut self, key: &Text) -> &mut Self {
+        self.members.entry(key.clone()).or_default()
+    }
+
     fn child(&mut self, step: &Step) -> &mut Self {
         match step {
-            Step::Key(key) => self.members.entry(key.clone()).or_default(),
+            Step::Key(key) => self.member(key),
             Step::Elements => self.elements.get_or_insert_default(),
         }
     }
@@ -217,7 +223,7 @@ impl Node {
         }
         self.is_itself |= other.is_itself;
         for (key, below) in &other.members {
-            self.members.entry(key.clone()).or_default().extend(below);
+            self.member(key).extend(below);
         }
         if let Some(below) = &other.elements {
             self.elements.get_or_insert_default().extend(below);
@@ -231,7 +237,9 @@ impl Node {
         let mut found = Self { is_itself: other.is_itself || other.is_whole, ..Self::default() };
         for (key, below) in &self.members {
             let below = other.members.get(key).and_then(|other| below.parents_in(other));
-            found.members.extend(below.map(|below| (key.clone(), below)));
+            if let Some(below) = below {
+                found.members.insert(key.clone(), below);
+            }
         }
         if let (Some(below), Some(other)) = (&self.elements, &other.elements) {
             found.elements = below.parents_in(other).map(Box::new);
@@ -359,6 +367,8 @@ impl fmt::Display for PathSet {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// `a.b[].c`, or with `=` at the end the node alone.
@@ -468,6 +478,43 @@ mod tests {
         let mut quoted = PathSet::default();
         quoted.insert(&[Step::Elements, Step::Elements, Step::Key("a.b".into())]);
         assert_eq!(quoted.to_string(), r#"[][]["a.b"]"#);
+    }
+
+    /// Values with maps, lists of named elements and other lists.
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf =
+            prop_oneof![Just(Value::Null), (0_i64..2).prop_map(Value::from), Just(Value::empty_object())];
+        leaf.prop_recursive(4, 24, 3, |below| {
+            let key = proptest::sample::select(vec!["a", "b", "0"]);
+            let map = proptest::collection::vec((key, below.clone()), 0..3)
+                .prop_map(|members| members.into_iter().map(|(key, value)| (key, value)).collect::<Value>());
+            let name = proptest::sample::select(vec!["x", "y"]);
+            let named = (name, below.clone())
+                .prop_map(|(name, value)| [("name", Value::from(name)), ("a", value)].into_iter().collect());
+            let list = |element: BoxedStrategy<Value>| {
+                proptest::collection::vec(element, 0..3).prop_map(Value::array)
+            };
+            prop_oneof![map, list(named.boxed()), list(below.boxed())]
+        })
+    }
+
+    /// Paths as [`set`] takes them.
+    fn path_texts() -> impl Strategy<Value = String> {
+        let step = proptest::sample::select(vec!["a", "b", "0", "name", "a[]", "b[]"]);
+        let path = (proptest::collection::vec(step, 1..4), any::<bool>())
+            .prop_map(|(steps, is_node)| steps.join(".") + if is_node { "=" } else { "" });
+        proptest::collection::vec(path, 0..4).prop_map(|paths| paths.join(" "))
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_is_changed_where_it_intersects_the_differences(
+            paths in path_texts(), before in values(), after in values(),
+        ) {
+            let set = set(&paths);
+            let expected = set.intersects(&PathSet::differences(&before, &after));
+            prop_assert_eq!(set.is_changed(&before, &after), expected);
+        }
     }
 
     #[test]
