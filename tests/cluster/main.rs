@@ -12,3 +12,4 @@ mod mutating_policies;
 mod network_faults;
 mod render;
 mod resources;
+mod words;
