@@ -163,11 +163,6 @@ impl Functions {
         }
         let mut text = String::new();
         for function in all.iter().filter(|function| is_listed(&self.name, function.name)) {
-            // In Kyverno it takes any value, and is no overload of its name.
-            if function.name == "orValue" && self.dialect.dialect() == Dialect::Kyverno {
-                text.push_str("dyn.orValue(dyn) -> dyn\n");
-                continue;
-            }
             let _ = writeln!(text, "{}", written(function));
         }
         print(&text)

@@ -72,6 +72,10 @@ impl Checker<'_> {
 
     pub(super) fn message(&mut self, at: usize, message: &Message) -> Checked {
         let name = message.name.trim_start_matches('.');
+        if name.starts_with("google.protobuf.") {
+            let message = format!("`{name}{{}}` is not supported here: write the value itself");
+            return self.refused(at, message);
+        }
         let found = self.env.type_named(name);
         let Some(t) = found else {
             return self.refused(at, format!("undeclared reference to '{name}'"));

@@ -1,7 +1,7 @@
 //! Conversions between types, and parts of times.
 
-use super::args;
 use super::{Row, open, row};
+use super::{args, hexadecimal};
 use crate::cel::error::EvalError;
 use crate::cel::meter::Meter;
 use crate::cel::stamp::{Parts, Stamp};
@@ -113,14 +113,37 @@ fn to_double(_: &mut Meter, args: &[Val]) -> Result {
     }
 }
 
-/// A double as Go's `strconv.ParseFloat` reads it, but for hexadecimal digits.
+/// A double as Go's `strconv.ParseFloat` reads it.
 pub(super) fn parse_double(text: &str) -> Option<f64> {
+    if text.contains('_') {
+        return has_separators(text).then(|| parse_double(&text.replace('_', "")))?;
+    }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if let Some(digits) = unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X")) {
+        let value = hexadecimal::parse(digits)?;
+        return Some(if text.starts_with('-') { -value } else { value });
+    }
     let named = ["inf", "infinity", "nan"].iter().any(|name| unsigned.eq_ignore_ascii_case(name));
     let value: f64 = text.parse().ok()?;
     // Infinities have signs, and what is no number has none.
     let is_signed = unsigned.len() < text.len();
     (if value.is_nan() { !is_signed } else { named || value.is_finite() }).then_some(value)
+}
+
+/// Whether each `_` of a number is between two digits, or between its prefix and a digit.
+fn has_separators(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+    let is_digit = |c: char| if hexadecimal.is_some() { c.is_ascii_hexdigit() } else { c.is_ascii_digit() };
+    let mut before = if hexadecimal.is_some() { '0' } else { '_' };
+    let mut rest = hexadecimal.unwrap_or(digits).chars().peekable();
+    while let Some(c) = rest.next() {
+        if c == '_' && !(is_digit(before) && rest.peek().is_some_and(|next| is_digit(*next))) {
+            return false;
+        }
+        before = c;
+    }
+    true
 }
 
 fn to_duration(_: &mut Meter, args: &[Val]) -> Result {

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use sha1::Digest as _;
 
 use crate::formats::x509;
-use crate::value::Value;
+use crate::value::JsonReader;
 
 use super::args;
 use super::{Row, row};
@@ -163,7 +163,8 @@ fn md5_hex(meter: &mut Meter, args: &[Val]) -> Result {
 fn unmarshal(meter: &mut Meter, args: &[Val]) -> Result {
     let text = args::text(args, 0)?;
     meter.make(text.len())?;
-    let value = Value::from_json(text).map_err(|error| EvalError::failed(error.to_string()))?;
+    let value = JsonReader::new(text).last_wins().read();
+    let value = value.map_err(|error| EvalError::failed(error.to_string()))?;
     Ok(Val::from_json(&value, Numbers::Doubles))
 }
 

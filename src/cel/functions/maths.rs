@@ -111,14 +111,8 @@ fn test(args: &[Val], apply: impl Fn(f64) -> bool) -> Result {
 fn round(_: &mut Meter, args: &[Val]) -> Result {
     let (number, decimals) = (double(args)?, args::int(args, 1)?);
     let shift = 10_f64.powf(decimals as f64);
-    let product = number * shift;
-    Ok(Val::Double(if !number.is_finite() || shift.is_infinite() || product.is_infinite() {
-        number
-    } else if shift == 0.0 {
-        0.0_f64.copysign(number)
-    } else {
-        product.round() / shift
-    }))
+    // As Kyverno computes it: beyond the range of doubles the result is infinite or no number.
+    Ok(Val::Double((number * shift).round() / shift))
 }
 
 fn abs(_: &mut Meter, args: &[Val]) -> Result {

@@ -7,6 +7,7 @@ mod args;
 mod conversions;
 mod documents;
 pub(super) mod format;
+mod hexadecimal;
 mod kubernetes;
 mod kyverno;
 mod lists;
@@ -74,6 +75,7 @@ pub(super) struct Overload {
     pub(super) by_value: bool,
     only: Option<Dialect>,
     scope: Option<Scope>,
+    method: Option<&'static str>,
 }
 
 /// The policies whose expressions may use an overload.
@@ -111,10 +113,23 @@ pub(super) struct Row {
     each: &'static [&'static str],
     /// Names that stand for `{}` in the name.
     spellings: &'static [&'static str],
+    /// The method whose calls a macro turns into calls of this function.
+    method: Option<&'static str>,
 }
 
 const fn any(name: &'static str, id: &'static str, signature: &'static str, body: Body) -> Row {
-    Row { name, id, signature, body, by_value: false, only: None, scope: None, each: &[], spellings: &[] }
+    Row {
+        name,
+        id,
+        signature,
+        body,
+        by_value: false,
+        only: None,
+        scope: None,
+        each: &[],
+        spellings: &[],
+        method: None,
+    }
 }
 
 /// A function of both dialects.
@@ -140,6 +155,11 @@ impl Row {
     /// With several names for `{}` in the name.
     const fn spelled(self, spellings: &'static [&'static str]) -> Self {
         Self { spellings, ..self }
+    }
+
+    /// With a macro that makes calls of it of those of a method.
+    const fn method(self, name: &'static str) -> Self {
+        Self { method: Some(name), ..self }
     }
 
     const fn kubernetes(self) -> Self {
@@ -205,6 +225,7 @@ fn add(table: &mut IndexMap<String, Function>, row: &Row, name: String, replaced
         by_value: row.by_value,
         only: row.only,
         scope: row.scope,
+        method: row.method,
     });
 }
 
@@ -224,15 +245,22 @@ pub struct Signature {
 
 /// All signatures of a dialect that can be written in a source.
 pub fn signatures(dialect: Dialect) -> Vec<Signature> {
-    let named = TABLE.values().filter(|function| {
-        let first = function.name.chars().next().unwrap_or_default();
-        first.is_ascii_alphabetic() && !function.name.contains('@')
-    });
-    let overloads = named.flat_map(|function| {
-        function.overloads.iter().map(move |overload| (function.name.as_str(), overload))
-    });
-    overloads
-        .filter(|(_, overload)| overload.is_of(dialect))
-        .map(|(name, overload)| Signature { name, text: signature::text(overload) })
-        .collect()
+    let overloads = || {
+        let all = TABLE.values().flat_map(|function| {
+            function.overloads.iter().map(move |overload| (function.name.as_str(), overload))
+        });
+        all.filter(|(_, overload)| overload.is_of(dialect))
+    };
+    let is_macro = |name: &str| overloads().any(|(_, overload)| overload.method == Some(name));
+    let written = |(name, overload): (&'static str, &Overload)| match overload.method {
+        Some(name) => Some(Signature { name, text: signature::text(overload, true) }),
+        None if is_macro(name)
+            || name.contains('@')
+            || !name.starts_with(|c: char| c.is_ascii_alphabetic()) =>
+        {
+            None
+        }
+        None => Some(Signature { name, text: signature::text(overload, overload.receiver) }),
+    };
+    overloads().filter_map(written).collect()
 }

@@ -16,7 +16,9 @@ pub(super) const ROWS: &[Row] = &[
     row("hasValue", "optional_hasValue", "optional<V>.() bool", has_value),
     row("or", "optional_or_optional", "optional<V>.(optional<V>) optional<V>", or),
     row("orValue", "optional_orValue_value", "optional<V>.(V) V", or_value),
-    open("__orValueCompat__", "__orValueCompat___dyn_dyn", "(dyn, dyn) dyn", or_value_of_any).kyverno(),
+    open("__orValueCompat__", "__orValueCompat___dyn_dyn", "(dyn, dyn) dyn", or_value_of_any)
+        .kyverno()
+        .method("orValue"),
     row("first", "list_first", "list<V>.() optional<V>", first),
     row("last", "list_last", "list<V>.() optional<V>", last),
     row("optional.unwrap", "optional_unwrap", "(list<optional<V>>) list<V>", unwrap),

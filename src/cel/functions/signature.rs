@@ -79,11 +79,9 @@ fn named(name: &str, inner: Vec<Type>) -> Type {
 }
 
 /// A signature for readers: `string.(int) -> string`.
-pub(super) fn text(overload: &Overload) -> String {
+pub(super) fn text(overload: &Overload, is_method: bool) -> String {
     let params: Vec<String> = overload.params.iter().map(ToString::to_string).collect();
-    if overload.receiver
-        && let Some((receiver, rest)) = params.split_first()
-    {
+    if is_method && let Some((receiver, rest)) = params.split_first() {
         return format!("{receiver}.({}) -> {}", rest.join(", "), overload.result);
     }
     format!("({}) -> {}", params.join(", "), overload.result)

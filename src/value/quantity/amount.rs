@@ -55,12 +55,13 @@ impl Amount {
         Self { digits, scale }
     }
 
-    /// The value, if it has no decimals, not even zeros, and fits.
+    /// The value, if it has no decimals, not even zeros, and fits. The largest
+    /// numbers of both signs are the caps of larger ones, which do not fit.
     pub(super) fn written_as_i64(&self) -> Option<i64> {
         let Digits::Small(digits) = self.digits else { return None };
         let zeros = u32::try_from(self.scale.checked_neg()?).ok()?;
         let value = digits.checked_mul(10_i128.checked_pow(zeros)?)?;
-        i64::try_from(value).ok()
+        i64::try_from(value).ok().filter(|value| value.unsigned_abs() < i64::MAX.unsigned_abs())
     }
 
     pub(super) fn is_zero(&self) -> bool {
