@@ -114,6 +114,7 @@ impl Check<'_> {
         if list(self.spec, "mutations").is_empty() {
             self.findings.no_effect(at.clone(), "the policy has no mutations and does nothing");
         }
+        self.generated_admission_policy();
         let controllers = self.spec.path(&["autogen", "podControllers", "controllers"]);
         for (index, name) in texts(controllers).iter().enumerate() {
             if !autogen::CONTROLLERS.contains(&&**name) {
@@ -121,6 +122,23 @@ impl Check<'_> {
                 let meant = nearest(name, autogen::CONTROLLERS.iter().copied());
                 let meant = meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
                 self.findings.no_effect(at, format!("`{name}` is no Pod controller{meant}"));
+            }
+        }
+    }
+
+    /// What Kyverno leaves out of the `MutatingAdmissionPolicy` that it makes of the policy.
+    fn generated_admission_policy(&mut self) {
+        let is_made = self.spec.path(&["autogen", "mutatingAdmissionPolicy", "enabled"]);
+        if is_made.and_then(Value::as_bool) != Some(true) {
+            return;
+        }
+        let constraints = self.spec.get("matchConstraints").unwrap_or(&Value::Null);
+        for field in ["namespaceSelector", "objectSelector", "excludeResourceRules"] {
+            if given(constraints, field).is_some() {
+                let text = format!(
+                    "Kyverno makes a MutatingAdmissionPolicy without `{field}`, which mutates more objects than the policy"
+                );
+                self.findings.no_effect(self.at.key("matchConstraints").key(field), text);
             }
         }
     }

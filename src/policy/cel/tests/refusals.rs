@@ -130,6 +130,8 @@ const ACCEPTED: &str = "
     BOTH, webhookConfiguration: {timeoutSeconds: 31} =>
     BOTH, variables: [{name: a-b, expression: '1'}] => spec.variables[0].name: no expression can name the variable `a-b`
     BOTH, autogen: {podControllers: {controllers: [deployment]}} => spec.autogen.podControllers.controllers[0]: `deployment` is no Pod controller, did you mean `deployments`?
+    MUTATIONS, matchConstraints: {resourceRules: [{RULE}], namespaceSelector: {matchLabels: {a: b}}}, autogen: {mutatingAdmissionPolicy: {enabled: true}} => spec.matchConstraints.namespaceSelector: Kyverno makes a MutatingAdmissionPolicy without `namespaceSelector`
+    MUTATIONS, matchConstraints: {resourceRules: [{RULE}], namespaceSelector: {matchLabels: {a: b}}} =>
     BOTH, matchConditions: [{name: a b, expression: 'true'}, MANY] =>
     BOTH, variables: [{name: v, expression: 'true'}], matchConditions: [{name: a, expression: variables.v}] =>
     BOTH, matchConditions: [{name: a, expression: 'request.object.x == 1'}] =>
