@@ -487,7 +487,7 @@ mod tests {
         leaf.prop_recursive(4, 24, 3, |below| {
             let key = proptest::sample::select(vec!["a", "b", "0"]);
             let map = proptest::collection::vec((key, below.clone()), 0..3)
-                .prop_map(|members| members.into_iter().map(|(key, value)| (key, value)).collect::<Value>());
+                .prop_map(|members| members.into_iter().collect::<Value>());
             let name = proptest::sample::select(vec!["x", "y"]);
             let named = (name, below.clone())
                 .prop_map(|(name, value)| [("name", Value::from(name)), ("a", value)].into_iter().collect());
