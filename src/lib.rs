@@ -70,6 +70,8 @@ pub mod argocd;
 #[doc(hidden)]
 pub mod cel;
 #[doc(hidden)]
+pub mod check;
+#[doc(hidden)]
 pub mod convert;
 #[doc(hidden)]
 pub mod decode;

@@ -166,6 +166,7 @@ fn view(evaluated: &Evaluated) -> DocumentView<'_> {
         pointer: &object.pointer,
         report: &object.report,
         is_update: object.is_update,
+        findings: &object.findings,
     });
     DocumentView {
         document: evaluated.document(),

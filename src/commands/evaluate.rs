@@ -1,9 +1,10 @@
 //! One document through the engine: an object, or all objects of a list.
 
+use crate::check;
 use crate::engine::{Engine, MutatedTarget, World};
 use crate::policy::Operation;
 use crate::render::{Origin, shown_message};
-use crate::report::{ObjectReport, Outcome};
+use crate::report::{CheckFinding, ObjectReport, Outcome};
 use crate::secrets::Secrets;
 use crate::source::cluster::{RecordingCluster, StoredObjects};
 use crate::source::{Content, InputDocument, OldObjects, Place, helm_marker};
@@ -20,6 +21,8 @@ pub(super) struct Evaluator<'a, W> {
     pub(super) stored: Option<&'a StoredObjects>,
     /// Whether each changed object is evaluated a second time.
     pub(super) check_idempotent: bool,
+    /// Whether it is checked how the policies get along on each object.
+    pub(super) finds: bool,
     /// Whether the other inputs are evaluated where one cannot be read.
     pub(super) keep_going: bool,
     /// Whether objects without a text come from a cluster.
@@ -54,6 +57,8 @@ pub(super) struct Evaluation {
     pub(super) report: ObjectReport,
     /// What a second run would change, rule by rule.
     pub(super) second_run: Vec<NotIdempotent>,
+    /// How the policies get along on the object, if that is checked.
+    pub(super) findings: Vec<CheckFinding>,
     /// All of the object before and after, where the report does not have it.
     pub(super) whole: Option<Box<(Value, Value)>>,
     /// Whether the object exists already, and so is updated.
@@ -64,7 +69,15 @@ pub(super) struct Evaluation {
 
 impl Evaluation {
     pub(super) const fn new(pointer: Pointer, report: ObjectReport) -> Self {
-        Self { pointer, report, second_run: Vec::new(), whole: None, is_update: false, stored: None }
+        Self {
+            pointer,
+            report,
+            second_run: Vec::new(),
+            findings: Vec::new(),
+            whole: None,
+            is_update: false,
+            stored: None,
+        }
     }
 
     /// The object as it is stored, or else as it was read.
@@ -171,6 +184,7 @@ impl<'a, W: World> Evaluator<'a, W> {
             old,
             stored: None,
             check_idempotent: false,
+            finds: false,
             keep_going: false,
             live: false,
             recording: None,
@@ -264,9 +278,14 @@ impl<'a, W: World> Evaluator<'a, W> {
         }
         let after = report.is_changed().then(|| report.after.clone());
         let second_run = self.second_run(stored, &report);
+        let findings = if self.finds {
+            check::findings(self.engine, &report, (stored, is_update), self.world)
+        } else {
+            Vec::new()
+        };
         let stored = of_cluster.filter(|_| self.engine.has_targets());
         let evaluation = Evaluation::new(at.clone(), report);
-        evaluated.objects.push(Evaluation { second_run, is_update, stored, ..evaluation });
+        evaluated.objects.push(Evaluation { second_run, findings, is_update, stored, ..evaluation });
         after
     }
 

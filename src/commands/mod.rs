@@ -7,6 +7,7 @@ mod argocd;
 mod argument_values;
 mod arguments;
 mod cel;
+mod check;
 mod code_page;
 mod color;
 mod complete;
@@ -103,6 +104,7 @@ struct Cli {
 enum Command {
     Mutate(Box<mutate::Arguments>),
     Diff(Box<diff::Arguments>),
+    Check(Box<check::Arguments>),
     Explain(Box<explain::Arguments>),
     Jp(jp::Arguments),
     Cel(cel::Arguments),
@@ -142,6 +144,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let exit = match parse(&arguments) {
         Ok(Cli { command: Command::Mutate(arguments), .. }) => mutate::run(*arguments),
         Ok(Cli { command: Command::Diff(arguments), .. }) => diff::run(*arguments),
+        Ok(Cli { command: Command::Check(arguments), .. }) => check::run(*arguments),
         Ok(Cli { command: Command::Explain(arguments), .. }) => explain::run(*arguments),
         Ok(Cli { command: Command::Jp(arguments), .. }) => jp::run(&arguments),
         Ok(Cli { command: Command::Cel(arguments), .. }) => cel::run(&arguments),

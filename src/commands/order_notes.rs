@@ -29,7 +29,7 @@ struct OrderNote {
 
 impl OrderNotes {
     pub(super) fn add(&mut self, report: &ObjectReport) {
-        for OrderDependence { policies, fields, failing } in &report.order {
+        for OrderDependence { policies, fields, failing, .. } in &report.order {
             let note = self.by_policies.entry(policies.clone());
             let note = note.and_modify(|note| note.others += 1).or_insert_with(|| OrderNote {
                 object: report.object.as_ref().map_or_else(String::new, ToString::to_string),

@@ -62,6 +62,8 @@ pub(super) struct RunSummary {
     /// The rules that failed.
     pub(super) failed: FailedRules,
     order_notes: OrderNotes,
+    /// Whether the policies do not get along on some object.
+    pub(super) has_findings: bool,
     view_notes: ViewNotes,
     /// Namespaces whose labels a rule needed and no input has.
     unlabelled: BTreeSet<Text>,
@@ -151,6 +153,7 @@ impl RunSummary {
 
     fn count_objects(&mut self, evaluated: &Evaluated, verbose: bool) {
         for object in &evaluated.objects {
+            self.has_findings |= !object.findings.is_empty();
             self.add_object(object);
             self.add_second_run(evaluated, object, verbose);
         }

@@ -24,7 +24,12 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
             return without_policies(evaluation, object);
         }
         let (policies, after, steps) = run_all(evaluation);
-        let order = order_check::check(evaluation, &steps);
+        let mut order = order_check::check(evaluation, &steps);
+        for result in
+            order.iter_mut().filter_map(|one| one.results.as_mut()).flat_map(|results| results.iter_mut())
+        {
+            *result = evaluation.placed.take_back(object, std::mem::take(result));
+        }
         let after = evaluation.placed.take_back(object, after);
         evaluation.taint.track(&after);
         ObjectReport {

@@ -331,6 +331,7 @@ impl<'a> Search<'a> {
             policies: self.names(policies),
             fields: fields.into_iter().collect(),
             failing: self.names(one.failed.symmetric_difference(&other.failed)),
+            results: Some(Box::new([one.object.clone(), other.object.clone()])),
         }
     }
 }
@@ -479,7 +480,7 @@ mod tests {
                 ending(&object, &policies) != expected
             });
             prop_assert_eq!(report.order.is_empty(), different.is_none(), "{:?} {:?}", different, report.order);
-            for OrderDependence { policies: names, fields, failing } in &report.order {
+            for OrderDependence { policies: names, fields, failing, .. } in &report.order {
                 prop_assert!(!fields.is_empty() || !failing.is_empty());
                 if names.len() == 2 {
                     let mut pair = named(&policies, names);

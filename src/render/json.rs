@@ -76,7 +76,7 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
 
 /// The policies whose order makes a difference, and where.
 pub(super) fn order_json(report: &ObjectReport) -> Value {
-    list(report.order.iter().map(|OrderDependence { policies, fields, failing }| {
+    list(report.order.iter().map(|OrderDependence { policies, fields, failing, .. }| {
         let fields: Vec<Pointer> = fields.iter().map(|field| report.shown_place(field)).collect();
         Value::from_iter([
             ("policies", list(policies.iter().cloned())),

@@ -23,8 +23,8 @@ use crate::yaml;
 pub use diff::{DiffStyle, Palette, object_diff, unified_diff};
 pub use explain::{Explanation, MisnamedResource, RuleSource, RuleSources};
 pub use formats::{
-    Diff, DocumentView, ExplanationOptions, Explanations, Format, FormatWriter, Json, Layout, Markdown, Name,
-    ObjectView, Patch, Prepared, Report, RunTotals, Summary, Yaml,
+    CheckReport, Diff, DocumentView, ExplanationOptions, Explanations, Format, FormatWriter, Json, Layout,
+    Markdown, Name, ObjectView, Patch, Prepared, Report, RunTotals, Summary, Yaml,
 };
 pub use json::{impact_json, object_json, tally_json};
 pub use junit::suites_junit;

@@ -3,6 +3,7 @@
 //! Paths are pointers, not lines; nothing here knows colors, output formats or exit codes.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod check_finding;
 mod diagnostic;
 mod impact;
 mod missing_data;
@@ -20,6 +21,7 @@ use crate::secrets::Secrets;
 use crate::semantics::DivergenceSet;
 use crate::value::{Change, ObjectRef, Pointer, Text, Value, changes};
 
+pub use check_finding::{CheckFinding, CheckFindingKind, Settling};
 pub use diagnostic::{Diagnostic, Severity};
 pub use impact::Impact;
 pub use missing_data::MissingData;

@@ -1,9 +1,9 @@
 //! What depends on the order of policies.
 
-use crate::value::{Pointer, Text};
+use crate::value::{Pointer, Text, Value};
 
 /// Policies that do something else with an object in another order. A cluster runs policies in no fixed order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct OrderDependence {
     /// The policies, in the order of the run: two that alone show it, or all that may conflict if no two do.
     pub policies: Vec<Text>,
@@ -12,4 +12,6 @@ pub struct OrderDependence {
     pub fields: Vec<Pointer>,
     /// The policies that fail in one of the orders only.
     pub failing: Vec<Text>,
+    /// The object after both orders, if another one was evaluated.
+    pub results: Option<Box<[Value; 2]>>,
 }

@@ -81,6 +81,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
         ],
         false,
     ),
+    ("check", &["engine", "report", "value"], false),
     (
         "proof",
         &[
@@ -146,6 +147,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
     (
         "commands",
         &[
+            "check",
             "convert",
             "diagnostics",
             "admission",

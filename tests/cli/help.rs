@@ -57,12 +57,12 @@ fn help_is_a_flag_and_a_command() {
     folder.run(&["help", "nonsense"]).is(
         2,
         "",
-        &["no command is called `nonsense`; expected mutate, diff, explain"],
+        &["no command is called `nonsense`; expected mutate, diff, check, explain"],
     );
     for flag in ["-V", "--version"] {
         folder.run(&[flag]).is(0, concat!("kubectl-kyv ", env!("CARGO_PKG_VERSION"), "\n"), &[]);
     }
-    for command in ["diff", "mutate", "explain", "test"] {
+    for command in ["check", "diff", "mutate", "explain", "test"] {
         let short = folder.run(&[command, "-h"]);
         assert!(short.code == Some(0) && short.stdout.lines().count() <= 24, "{command}");
         let long = folder.run(&[command, "--help"]).stdout;
@@ -133,6 +133,7 @@ fn help_texts_match_snapshots() {
         "",
         "mutate",
         "diff",
+        "check",
         "explain",
         "cel",
         "cel-query",

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod cel;
+mod check;
 mod choice;
 mod codes;
 mod commands;

@@ -11,12 +11,13 @@ use crate::page_runner::follow;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Pages that need nothing but kubectl-kyv.
-const PAGES: [&str; 23] = [
+const PAGES: [&str; 24] = [
     "README.md",
     "docs/README.md",
     "docs/benchmark/README.md",
     "docs/catalogue-audit.md",
     "docs/cel.md",
+    "docs/checking.md",
     "docs/ci.md",
     "docs/clusters.md",
     "docs/contributing.md",

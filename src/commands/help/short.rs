@@ -26,6 +26,30 @@ input, 3 a rule failed, 4 the cluster could not be read.
 All flags: kubectl kyv diff --help. Connection flags: kubectl kyv options.
 ";
 
+const CHECK: &str = "\
+Check how Kyverno mutate policies get along with each other.
+
+  kubectl kyv check -p policies/ -f manifests/ -R          # manifests
+  kubectl kyv check deployments -A -p policies/            # live objects
+
+  -p, --policy PATH          Policies: a file, a directory, a glob, or -
+  -f, --filename PATH        Manifests: a file, a directory, a glob, or -
+  -R, --recursive            Read the directories of -f with those below them
+  -k, --kustomize DIR        Build a kustomization
+  -A, --all-namespaces       Live objects of all namespaces; -n NAME: of one
+      --live                 Evaluate manifests with data of the cluster
+      --operation NAME       CREATE or UPDATE
+      --values FILE          Values of variables; --set NAME=VALUE: of one
+      --semantics NAME       documented or kyverno, where the two differ
+  -o, --output FORMAT        text or json
+  -q, --quiet                No notes; -v, --verbose: each message
+
+Exit codes: 0 no findings, 1 findings, 2 wrong usage or input, 3 a rule failed,
+4 the cluster could not be read.
+
+All flags: kubectl kyv check --help. Connection flags: kubectl kyv options.
+";
+
 const MUTATE: &str = "\
 Print objects as Kyverno mutate policies leave them.
 
@@ -151,6 +175,7 @@ pub(in crate::commands) fn short(words: &[String]) -> Option<&'static str> {
     let words: Vec<&str> = words.iter().take(2).map(String::as_str).collect();
     match words[..] {
         ["diff", ..] => Some(DIFF),
+        ["check", ..] => Some(CHECK),
         ["mutate", ..] => Some(MUTATE),
         ["explain", ..] => Some(EXPLAIN),
         ["test", ..] => Some(TEST),
@@ -169,7 +194,7 @@ mod tests {
     #[test]
     fn short_help_fits_a_screen_and_names_flags_that_exist() {
         let program = crate::commands::command(None);
-        for name in ["diff", "mutate", "explain", "test", "jp query", "argocd generate"] {
+        for name in ["check", "diff", "mutate", "explain", "test", "jp query", "argocd generate"] {
             let path: Vec<String> = name.split(' ').map(str::to_owned).collect();
             let text = short(&path).unwrap();
             assert!(text.lines().count() <= 24, "{name}: {}", text.lines().count());

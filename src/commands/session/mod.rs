@@ -58,6 +58,7 @@ pub(super) struct Session {
     /// Notes on the inputs, reported at the end of the run.
     notes: Vec<Note>,
     check_idempotent: bool,
+    finds: bool,
     pub(super) keep_going: bool,
     live: bool,
     pub(super) shows_secrets: bool,
@@ -91,6 +92,13 @@ pub(super) fn on_threads(options: &RunOptions, run: impl FnOnce(&mut Reporter) +
         }
     }
     reporter.exit()
+}
+
+/// The namespace of objects that name none: where `kubectl apply` would put them.
+fn namespace(options: &RunOptions, cluster: Option<&dyn Cluster>) -> String {
+    let of_cluster =
+        cluster.filter(|_| options.uses_cluster_state() && options.explicit_namespace().is_none());
+    of_cluster.map_or_else(|| options.namespace_or_default(), Cluster::default_namespace).to_owned()
 }
 
 impl Session {
@@ -132,13 +140,7 @@ impl Session {
         let recording = connected.as_ref().and_then(|connected| connected.recording.clone());
         let cluster = connected.map(|connected| connected.cluster);
         let now = options.now.or_else(|| cluster.as_ref()?.now()).unwrap_or(start);
-        let namespace = match &cluster {
-            // Where kubectl apply would put it.
-            Some(cluster) if options.uses_cluster_state() && options.explicit_namespace().is_none() => {
-                cluster.default_namespace().to_owned()
-            }
-            _ => options.namespace_or_default().to_owned(),
-        };
+        let namespace = namespace(options, cluster.as_deref());
         let inputs = LoadedInputs::load(options, loaded, cluster.as_ref(), &namespace, reporter);
         let inputs = inputs.filter(|_| !is_unreachable)?;
         let LoadedInputs { policies, exceptions, values, user, mut kinds, old, objects } = inputs;
@@ -190,6 +192,7 @@ impl Session {
             objects,
             notes,
             check_idempotent: options.check_idempotent,
+            finds: options.finds,
             keep_going: options.keep_going,
             live: options.is_live(),
             cluster,
@@ -225,6 +228,7 @@ impl Session {
         Evaluator {
             stored: self.stored.as_ref(),
             check_idempotent: self.check_idempotent,
+            finds: self.finds,
             keep_going: self.keep_going,
             live: self.live,
             recording: self.recording.as_deref(),

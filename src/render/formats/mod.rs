@@ -3,6 +3,7 @@
 //! A new format is a file with a type that implements [`Format`], and a line in the table of formats of each command
 //! that offers it.
 
+mod check;
 mod diff;
 mod explanation;
 mod json;
@@ -16,13 +17,14 @@ mod yaml;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::report::{Diagnostic, Impact, MissingData, ObjectReport, Totals};
+use crate::report::{CheckFinding, Diagnostic, Impact, MissingData, ObjectReport, Totals};
 use crate::value::{Pointer, Value};
 use crate::yaml::{Document, Edited};
 
 use super::Origin;
 use super::diff::DocumentDiff;
 
+pub use check::CheckReport;
 pub use diff::Diff;
 pub use explanation::{ExplanationOptions, Explanations};
 pub use json::Json;
@@ -119,6 +121,8 @@ pub struct ObjectView<'a> {
     pub report: &'a ObjectReport,
     /// Whether it exists, so that the request is an update.
     pub is_update: bool,
+    /// What is wrong with the policies together, if that was checked.
+    pub findings: &'a [CheckFinding],
 }
 
 impl ObjectView<'_> {

@@ -1,0 +1,88 @@
+//! How the policies of a set get along: what they do to each other's changes on an object, and to a cluster.
+//!
+//! Findings are data; rendering them is elsewhere. Pure but for what the given [`World`] looks up.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod overwritten;
+mod pods;
+mod settling;
+
+use crate::engine::{Engine, World};
+use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, OrderDependence};
+use crate::value::{Pointer, Text, Value};
+
+/// The findings about an object: `report` is what the policies did with it, `stored` the stored object of an update.
+/// `is_update` says whether the object exists already.
+pub fn findings(
+    engine: &Engine,
+    report: &ObjectReport,
+    (stored, is_update): (Option<&Value>, bool),
+    world: &dyn World,
+) -> Vec<CheckFinding> {
+    let mut found: Vec<CheckFinding> = report.order.iter().map(of_order).collect();
+    let depends_on_order = |policies: &[Text]| {
+        let is_known = |one: &OrderDependence| policies.iter().all(|policy| one.policies.contains(policy));
+        report.order.iter().any(is_known)
+    };
+    found.extend(overwritten::findings(report).into_iter().filter(|one| !depends_on_order(&one.policies)));
+    if !report.is_changed() {
+        return found;
+    }
+    found.extend(settling::finding(engine, report, stored, world));
+    found.extend(pods::finding(engine, report, world));
+    found.extend(of_impact(report, is_update));
+    found
+}
+
+fn of_order(dependence: &OrderDependence) -> CheckFinding {
+    let OrderDependence { policies, fields, failing, results } = dependence;
+    CheckFinding {
+        failing: failing.clone(),
+        results: results.clone(),
+        ..CheckFinding::new(CheckFindingKind::Order, policies.clone(), fields.clone())
+    }
+}
+
+/// What the changes do to a cluster.
+fn of_impact(report: &ObjectReport, is_update: bool) -> Vec<CheckFinding> {
+    let impact = report.impact(is_update);
+    let mut restarting = Vec::new();
+    if impact.rollout {
+        let template = Pointer::ROOT.key("spec").key("template");
+        restarting.extend(report.changes().into_iter().map(|change| change.pointer));
+        if restarting.iter().any(|field| template.contains(field)) {
+            restarting.retain(|field| template.contains(field));
+        }
+    }
+    let all = [
+        (CheckFindingKind::Restart, impact.rollout, restarting),
+        (CheckFindingKind::Privilege, !impact.privilege.is_empty(), impact.privilege),
+        (CheckFindingKind::Immutable, !impact.immutable.is_empty(), impact.immutable),
+    ];
+    let finding = |(kind, is_found, fields): (CheckFindingKind, bool, Vec<Pointer>)| {
+        is_found.then(|| CheckFinding::new(kind, writers(report, &fields), fields))
+    };
+    all.into_iter().filter_map(finding).collect()
+}
+
+/// The policies that changed one of these fields; all that changed something, if none did.
+fn writers(report: &ObjectReport, fields: &[Pointer]) -> Vec<Text> {
+    let (mut all, mut found): (Vec<Text>, Vec<Text>) = (Vec::new(), Vec::new());
+    for (policy, rule) in report.rules() {
+        let changes = rule.changes();
+        if changes.is_empty() {
+            continue;
+        }
+        let name = &policy.policy;
+        let touches = |field: &Pointer| {
+            changes.iter().any(|one| one.pointer.contains(field) || field.contains(&one.pointer))
+        };
+        if fields.iter().any(touches) && !found.contains(name) {
+            found.push(name.clone());
+        }
+        if !all.contains(name) {
+            all.push(name.clone());
+        }
+    }
+    if found.is_empty() { all } else { found }
+}

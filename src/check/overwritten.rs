@@ -1,0 +1,100 @@
+//! Changes of one policy that another one replaces, removes or takes back.
+
+use std::collections::BTreeMap;
+
+use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, Outcome};
+use crate::value::{ChangeKind, Pointer, Text, Value, changes};
+
+/// A field as a policy left it.
+struct Written {
+    policy: Text,
+    before: Option<Value>,
+    after: Option<Value>,
+}
+
+/// One finding for each pair of policies and kind, with all their fields.
+pub(super) fn findings(report: &ObjectReport) -> Vec<CheckFinding> {
+    let mut written: BTreeMap<Pointer, Written> = BTreeMap::new();
+    let mut found: BTreeMap<(Text, Text, CheckFindingKind), Vec<Pointer>> = BTreeMap::new();
+    for (policy, rule) in report.rules() {
+        let Outcome::Patched { before, after } = &rule.outcome else { continue };
+        let fields: Vec<Pointer> = changes(before, after)
+            .into_iter()
+            .flat_map(|change| leaves(change.pointer, &change.kind))
+            .collect();
+        for field in fields {
+            let [was, is] = [before, after].map(|object| object.pointed(&field).cloned());
+            let earlier = written.get(&field).filter(|earlier| earlier.policy != policy.policy);
+            // Elements of lists may have moved in between.
+            if let Some(earlier) = earlier.filter(|earlier| earlier.after == was) {
+                let kind = if earlier.before == is {
+                    CheckFindingKind::Undone
+                } else {
+                    CheckFindingKind::Overwritten
+                };
+                let pair = (earlier.policy.clone(), policy.policy.clone(), kind);
+                found.entry(pair).or_default().push(report.shown_place(&field));
+            }
+            written.insert(field, Written { policy: policy.policy.clone(), before: was, after: is });
+        }
+    }
+    let finding = |((first, second, kind), fields)| CheckFinding::new(kind, vec![first, second], fields);
+    found.into_iter().map(finding).collect()
+}
+
+/// The fields without members of their own that a change sets or removes.
+fn leaves(at: Pointer, kind: &ChangeKind) -> Vec<Pointer> {
+    let values: &[&Value] = match kind {
+        ChangeKind::Add(value) | ChangeKind::Remove(value) => &[value],
+        ChangeKind::Replace { before, after } => &[before, after],
+    };
+    let mut found = Vec::new();
+    let mut open: Vec<(Pointer, &Value)> = values.iter().map(|value| (at.clone(), *value)).collect();
+    while let Some((at, value)) = open.pop() {
+        match value.as_object().filter(|members| !members.is_empty()) {
+            Some(members) => open.extend(members.iter().map(|(key, member)| (at.key(key.clone()), member))),
+            None => found.push(at),
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{PolicyReport, RuleReport};
+
+    fn object(labels: &str) -> Value {
+        let text =
+            format!(r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p","labels":{labels}}}}}"#);
+        Value::from_json(&text).unwrap()
+    }
+
+    #[test]
+    fn a_later_policy_overwrites_or_undoes_what_an_earlier_one_set() {
+        for (states, expected) in [
+            (
+                vec![("a", "{}"), ("a", r#"{"x":"1"}"#), ("b", r#"{"x":"2"}"#)],
+                "a b overwritten metadata.labels.x",
+            ),
+            (vec![("a", "{}"), ("a", r#"{"x":"1"}"#), ("b", "{}")], "a b undone metadata.labels.x"),
+            (vec![("a", r#"{"x":"0"}"#), ("a", "{}"), ("b", r#"{"x":"0"}"#)], "a b undone metadata.labels.x"),
+            (vec![("a", "{}"), ("a", r#"{"x":"1"}"#), ("a", r#"{"x":"2"}"#)], ""),
+            (vec![("a", "{}"), ("a", r#"{"x":"1"}"#), ("b", r#"{"x":"1","y":"2"}"#)], ""),
+        ] {
+            let steps = states.windows(2).map(|pair| {
+                let outcome = Outcome::Patched { before: object(pair[0].1), after: object(pair[1].1) };
+                let rules = vec![RuleReport::new("r".into(), outcome)];
+                PolicyReport { policy: pair[1].0.into(), rules, divergences: Default::default() }
+            });
+            let report = ObjectReport { policies: steps.collect(), ..ObjectReport::untouched(object("{}")) };
+            let found: Vec<String> = findings(&report)
+                .iter()
+                .map(|one| format!("{} {} {}", one.policies.join(" "), one.kind.name(), one.fields[0]))
+                .collect();
+            assert_eq!(found.join("\n"), expected);
+        }
+    }
+}

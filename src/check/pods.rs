@@ -1,0 +1,53 @@
+//! The Pods of a template: policies see them again when a controller creates them.
+
+use crate::engine::{Engine, World};
+use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, PolicyReport};
+use crate::value::{Pointer, Text, Value};
+
+/// The places of templates: those of most workloads, of a `CronJob`.
+const TEMPLATES: [&[&str]; 2] = [&["spec", "template"], &["spec", "jobTemplate", "spec", "template"]];
+
+/// That policies change the Pods of a template which they have changed.
+pub(super) fn finding(engine: &Engine, report: &ObjectReport, world: &dyn World) -> Option<CheckFinding> {
+    let (at, pod) = TEMPLATES.iter().find_map(|at| Some((at, pod_of(&report.after, at)?)))?;
+    if report.before.path(at) == report.after.path(at) {
+        return None;
+    }
+    let created = engine.mutate(&pod, None, world);
+    if !created.is_changed() {
+        return None;
+    }
+    let is_acting = |policy: &&PolicyReport| policy.rules.iter().any(|rule| !rule.changes().is_empty());
+    let policies: Vec<Text> =
+        created.policies.iter().filter(is_acting).map(|policy| policy.policy.clone()).collect();
+    // A policy for Pods alone never saw the template.
+    let has_seen = |name: &&Text| report.policies.iter().any(|policy| policy.policy == **name);
+    policies.iter().find(has_seen)?;
+    let template = at.iter().fold(Pointer::ROOT, |at, key| at.key(*key));
+    let changes = created.changes().into_iter();
+    let fields = changes.map(|change| report.shown_place(&template.join(&change.pointer))).collect();
+    Some(CheckFinding {
+        results: Some(Box::new([created.before.clone(), created.after])),
+        ..CheckFinding::new(CheckFindingKind::PodChangedAgain, policies, fields)
+    })
+}
+
+/// The Pod that a controller makes of a template. It has a name here, as that of the workload.
+fn pod_of(workload: &Value, at: &[&str]) -> Option<Value> {
+    let template = workload.path(at)?;
+    template.path(&["spec", "containers"])?;
+    let mut metadata = template.get("metadata").filter(|metadata| metadata.as_object().is_some()).cloned();
+    let metadata = metadata.get_or_insert_with(Value::empty_object);
+    for field in ["name", "namespace"] {
+        if let Some(value) = workload.path(&["metadata", field]) {
+            metadata.insert(field, value.clone());
+        }
+    }
+    let members = [
+        ("apiVersion", Value::from("v1")),
+        ("kind", Value::from("Pod")),
+        ("metadata", metadata.clone()),
+        ("spec", template.get("spec")?.clone()),
+    ];
+    Some(members.into_iter().collect())
+}

@@ -1,0 +1,76 @@
+//! Whether the result of the policies is stable: a cluster admits objects again and again.
+
+use crate::engine::{Engine, World};
+use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, PolicyReport, Settling};
+use crate::value::{Pointer, Text, Value};
+
+/// So many admissions after the first are tried.
+const MAX_ADMISSIONS: usize = 8;
+
+pub(super) fn finding(
+    engine: &Engine,
+    report: &ObjectReport,
+    stored: Option<&Value>,
+    world: &dyn World,
+) -> Option<CheckFinding> {
+    let second = engine.mutate(&report.after, stored, world);
+    let fails = second.has_error() && !report.has_error();
+    if !second.is_changed() && !fails {
+        return None;
+    }
+    let is_acting = |policy: &&PolicyReport| {
+        if fails { policy.has_error() } else { policy.rules.iter().any(|rule| !rule.changes().is_empty()) }
+    };
+    let policies: Vec<Text> =
+        second.policies.iter().filter(is_acting).map(|policy| policy.policy.clone()).collect();
+    let fields: Vec<Pointer> =
+        second.changes().iter().map(|change| report.shown_place(&change.pointer)).collect();
+    let settling = if fails {
+        Settling::Fails
+    } else {
+        settle(vec![report.after.clone(), second.after.clone()], |object| {
+            let next = engine.mutate(object, stored, world);
+            (!next.has_error() || report.has_error()).then_some(next.after)
+        })
+    };
+    Some(CheckFinding {
+        settling: Some(settling),
+        results: second.is_changed().then(|| Box::new([report.after.clone(), second.after])),
+        ..CheckFinding::new(CheckFindingKind::NotIdempotent, policies, fields)
+    })
+}
+
+/// Goes on from these states. `admit` returns `None` if a policy fails.
+fn settle(mut states: Vec<Value>, admit: impl Fn(&Value) -> Option<Value>) -> Settling {
+    for admissions in 1..MAX_ADMISSIONS {
+        let Some(last) = states.last() else { break };
+        let Some(next) = admit(last) else { return Settling::Fails };
+        match states.iter().rposition(|state| *state == next) {
+            Some(known) if known + 1 == states.len() => return Settling::After(admissions),
+            Some(known) => return Settling::Cycle(states.len() - known),
+            None => states.push(next),
+        }
+    }
+    Settling::Never
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_settle_alternate_or_go_on() {
+        let number = |value: &Value| value.to_json().parse::<i64>().unwrap();
+        for (next, expected) in [
+            (&(|n: i64| Some(n.min(2))) as &dyn Fn(i64) -> Option<i64>, Settling::After(1)),
+            (&|n: i64| Some((n + 1).min(4)), Settling::After(3)),
+            (&|n: i64| Some(3 - n), Settling::Cycle(2)),
+            (&|n: i64| Some(if n == 4 { 2 } else { n + 1 }), Settling::Cycle(3)),
+            (&|n: i64| Some(n + 1), Settling::Never),
+            (&|n: i64| (n < 3).then_some(n + 1), Settling::Fails),
+        ] {
+            let start = vec![Value::from(1), Value::from(2)];
+            assert_eq!(settle(start, |value| next(number(value)).map(Value::from)), expected);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! `check`: how the policies of a set get along.
+
+use clap::Args;
+
+use crate::render::CheckReport;
+
+use super::arguments::{RuleArguments, RunArguments};
+use super::driver::Presentation;
+use super::exit::Exit;
+use super::formats::{FormatChoice, format_parser};
+use super::options::RunOptions;
+use super::present::{present, print_failure};
+use super::session::{Session, on_threads};
+use super::summary::SummaryStyle;
+
+const EXAMPLES: &str = "\
+Examples:
+  # Find policies that depend on their order, overwrite each other or change their own results
+  kubectl kyv check -p policies/ -f manifests/ -R
+
+  # The same for the live Deployments of all namespaces
+  kubectl kyv check deployments -A -p policies/
+
+  # The policies of the cluster on the manifests of a kustomization
+  kubectl kyv check --live --cluster-policies -k overlays/prod
+
+  # For scripts
+  kubectl kyv check -p policies/ -f manifests/ -R -o json";
+
+/// Check how Kyverno mutate policies get along with each other.
+///
+/// Finds policies whose result depends on their order, that overwrite or undo each other's changes, that change
+/// their own results again, and changes that restart Pods, grant privileges or are refused. Of each finding the
+/// smallest object is shown, with both results and a cure.
+///
+/// Exits with 1 if there are findings, with 0 if not. Nothing is written to a cluster.
+#[derive(Debug, Args)]
+#[command(before_help = EXAMPLES, help_template = super::HELP)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    inputs: RunArguments,
+    #[command(flatten)]
+    rules: RuleArguments,
+    /// The output format.
+    #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(FORMATS), default_value = "text", help_heading = "Output")]
+    output: &'static FormatChoice<()>,
+}
+
+/// What `-o` may name.
+static FORMATS: &[FormatChoice<()>] = &[
+    FormatChoice {
+        name: "text",
+        help: "The findings, with the smallest object of each",
+        summary: SummaryStyle::None,
+        format: |()| Box::new(CheckReport { json: false }),
+    },
+    FormatChoice {
+        name: "json",
+        help: "The findings as one JSON object",
+        summary: SummaryStyle::None,
+        format: |()| Box::new(CheckReport { json: true }),
+    },
+];
+
+pub(super) fn run(arguments: Arguments) -> Exit {
+    let Arguments { inputs, rules, output } = arguments;
+    let options = RunOptions { keep_going: true, finds: true, ..rules.choose(inputs.into()) };
+    on_threads(&options, |reporter| {
+        let session = Session::open(&options, reporter);
+        let format = (output.format)(());
+        let presentation = Presentation::new(&*format, output.summary, &options);
+        match present(&options, session.as_ref(), &presentation, reporter) {
+            Some(summary) if summary.has_findings => reporter.worsen(Exit::Changes),
+            Some(_) => {}
+            None => print_failure(&*format, reporter),
+        }
+    })
+}

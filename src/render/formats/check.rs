@@ -1,0 +1,229 @@
+//! `text` and `json` of `check`: how the policies of a set get along, grouped by policies.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use crate::render::diff::object_diff;
+use crate::render::printable::printable_line;
+use crate::render::{Origin, counted, first_names};
+use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, Settling};
+use crate::value::{Text, Value};
+
+use super::report::diagnostic_json;
+use super::{DocumentView, Format, FormatWriter, ObjectView, Prepared, RunTotals};
+
+/// How many fields are named; the rest is counted.
+const NAMED_FIELDS: usize = 10;
+
+/// Findings, once for the same policies.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckReport {
+    /// Whether they are written as JSON.
+    pub json: bool,
+}
+
+impl Format for CheckReport {
+    fn prepare(&self, _: &DocumentView<'_>) -> Prepared {
+        Prepared::default()
+    }
+
+    fn writer(&self) -> Box<dyn FormatWriter + '_> {
+        Box::new(CheckWriter { json: self.json, groups: BTreeMap::new() })
+    }
+
+    fn shows_impact(&self) -> bool {
+        true
+    }
+}
+
+struct CheckWriter {
+    json: bool,
+    groups: BTreeMap<(CheckFindingKind, Vec<Text>, Option<Settling>), Group>,
+}
+
+/// The findings of one kind about the same policies.
+struct Group {
+    objects: usize,
+    /// What it takes to write the smallest object down.
+    weight: usize,
+    smallest: String,
+    origin: Origin,
+    diff: Option<String>,
+    fields: BTreeSet<String>,
+    failing: BTreeSet<Text>,
+}
+
+impl FormatWriter for CheckWriter {
+    fn write(&mut self, view: &DocumentView<'_>, _: Prepared, _: &mut dyn Write) -> io::Result<()> {
+        for object in &view.objects {
+            for finding in object.findings {
+                self.add(view, object, finding);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
+        if self.json { self.write_json(totals, out) } else { self.write_text(totals, out) }
+    }
+}
+
+impl CheckWriter {
+    fn add(&mut self, view: &DocumentView<'_>, object: &ObjectView<'_>, finding: &CheckFinding) {
+        let report = object.report;
+        let weight = report.before.weight();
+        let key = (finding.kind, finding.policies.clone(), finding.settling);
+        let group = self.groups.entry(key).or_insert_with(|| Group {
+            objects: 0,
+            weight: usize::MAX,
+            smallest: String::new(),
+            origin: view.origin(object),
+            diff: None,
+            fields: BTreeSet::new(),
+            failing: BTreeSet::new(),
+        });
+        group.objects += 1;
+        group.fields.extend(finding.fields.iter().map(ToString::to_string));
+        group.failing.extend(finding.failing.iter().cloned());
+        if weight < group.weight {
+            group.weight = weight;
+            group.smallest = report.object.as_ref().map_or_else(String::new, ToString::to_string);
+            group.origin = view.origin(object);
+            group.diff = finding.results.as_ref().map(|results| shown_diff(report, results));
+        }
+    }
+
+    fn write_text(&self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let mut text = String::new();
+        for ((kind, policies, settling), group) in &self.groups {
+            group.write(*kind, policies, *settling, &mut text);
+        }
+        let objects = counted(totals.tally.objects, "object");
+        if self.groups.is_empty() {
+            let _ = writeln!(text, "no findings in {objects}");
+        } else {
+            let _ = writeln!(text, "{} in {objects}", counted(self.groups.len(), "finding"));
+        }
+        if !totals.gaps.is_empty() {
+            let _ = writeln!(text, "incomplete: {}", totals.gaps);
+        }
+        out.write_all(text.as_bytes())
+    }
+
+    fn write_json(&self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let texts = |texts: &mut dyn Iterator<Item = String>| Value::array(texts.map(Value::from).collect());
+        let findings = self.groups.iter().map(|((kind, policies, settling), group)| {
+            let mut row = Value::from_iter([
+                ("kind", Value::from(kind.name())),
+                ("policies", texts(&mut policies.iter().map(ToString::to_string))),
+                ("fields", texts(&mut group.fields.iter().cloned())),
+                ("objects", Value::from(i64::try_from(group.objects).unwrap_or(i64::MAX))),
+                ("smallest", Value::from(group.smallest.clone())),
+                ("origin", Value::from(group.origin.to_string())),
+            ]);
+            if !group.failing.is_empty() {
+                row.insert("failing", texts(&mut group.failing.iter().map(ToString::to_string)));
+            }
+            if let Some(settling) = settling {
+                row.insert("repeats", Value::from(settling_text(*settling)));
+            }
+            if let Some(diff) = &group.diff {
+                row.insert("diff", Value::from(diff.clone()));
+            }
+            row.insert("cure", Value::from(cure(*kind)));
+            row
+        });
+        let mut members = vec![
+            ("findings", Value::array(findings.collect())),
+            ("objects", Value::from(i64::try_from(totals.tally.objects).unwrap_or(i64::MAX))),
+        ];
+        if !totals.gaps.is_empty() {
+            members.push(("incomplete", Value::from(totals.gaps.to_string())));
+        }
+        members.push(("diagnostics", Value::array(totals.diagnostics.iter().map(diagnostic_json).collect())));
+        let document: Value = members.into_iter().collect();
+        writeln!(out, "{}", document.to_json())
+    }
+}
+
+impl Group {
+    fn write(&self, kind: CheckFindingKind, policies: &[Text], settling: Option<Settling>, out: &mut String) {
+        let names: Vec<String> = policies.iter().map(|policy| printable_line(policy)).collect();
+        let noun = if names.len() == 1 { "policy" } else { "policies" };
+        let objects = counted(self.objects, "object");
+        let _ = writeln!(out, "{}: {noun} {}, {objects}", kind.name(), names.join(", "));
+        let _ = writeln!(out, "  {}", meaning(kind));
+        let mut line = |name: &str, value: &str| {
+            let _ = writeln!(out, "  {name:<9}{}", printable_line(value));
+        };
+        if !self.fields.is_empty() {
+            line("fields", &first_names(NAMED_FIELDS, self.fields.iter().cloned()));
+        }
+        if !self.failing.is_empty() {
+            let failing: Vec<&str> = self.failing.iter().map(|name| &**name).collect();
+            line("fails", &format!("{} in one of the orders", failing.join(", ")));
+        }
+        if let Some(settling) = settling {
+            line("repeats", &settling_text(settling));
+        }
+        line("smallest", &format!("{} ({})", self.smallest, self.origin));
+        for text in self.diff.iter().flat_map(|diff| diff.lines()) {
+            let _ = writeln!(out, "    {}", printable_line(text));
+        }
+        let _ = writeln!(out, "  cure     {}\n", cure(kind));
+    }
+}
+
+/// The difference of two states, with values of Secrets masked.
+fn shown_diff(report: &ObjectReport, results: &[Value; 2]) -> String {
+    let secrets = (!report.shows_secrets).then_some(&report.secrets);
+    object_diff(&results[0], &results[1], secrets)
+}
+
+const fn meaning(kind: CheckFindingKind) -> &'static str {
+    match kind {
+        CheckFindingKind::Order => {
+            "another order gives another result; a cluster runs policies in no fixed order"
+        }
+        CheckFindingKind::Overwritten => "the second replaces what the first set",
+        CheckFindingKind::Undone => "the second takes back what the first did",
+        CheckFindingKind::NotIdempotent => "a second admission changes the result again",
+        CheckFindingKind::PodChangedAgain => {
+            "the Pods of a changed template are changed again when they are created"
+        }
+        CheckFindingKind::Restart => "an update restarts Pods",
+        CheckFindingKind::Privilege => "the changes grant more privileges",
+        CheckFindingKind::Immutable => "the API server refuses the update: these fields are immutable",
+    }
+}
+
+const fn cure(kind: CheckFindingKind) -> &'static str {
+    match kind {
+        CheckFindingKind::Order => "write the rules in one policy: rules run in their order",
+        CheckFindingKind::Overwritten | CheckFindingKind::Undone => {
+            "let one policy alone set the field, or add it with `+( )` only where it is missing"
+        }
+        CheckFindingKind::NotIdempotent => {
+            "use patchStrategicMerge, which finds elements by their keys, or a precondition that is false afterwards"
+        }
+        CheckFindingKind::PodChangedAgain => {
+            "let the rule for Pods have a condition that is false for Pods of such templates"
+        }
+        CheckFindingKind::Restart => {
+            "roll the policy out when restarts are acceptable, or let it act on CREATE only"
+        }
+        CheckFindingKind::Privilege => "check that the policy is meant to grant this",
+        CheckFindingKind::Immutable => "let the rule act on CREATE only",
+    }
+}
+
+fn settling_text(settling: Settling) -> String {
+    match settling {
+        Settling::After(1) => "it is stable after one admission more".to_owned(),
+        Settling::After(number) => format!("it is stable after {number} admissions more"),
+        Settling::Cycle(number) => format!("it alternates between {number} states"),
+        Settling::Never => "it goes on at each admission".to_owned(),
+        Settling::Fails => "a policy fails on the result".to_owned(),
+    }
+}

@@ -1,0 +1,78 @@
+//! What is wrong with the policies of a set together.
+
+use crate::value::{Pointer, Text, Value};
+
+/// What is wrong with the policies together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum CheckFindingKind {
+    /// Another order of the policies leads to another result.
+    Order,
+    /// A policy replaces or removes what another one set.
+    Overwritten,
+    /// A policy takes back what another one changed.
+    Undone,
+    /// Another admission of the result changes it again.
+    NotIdempotent,
+    /// The Pods of a changed template are changed again when they are created.
+    PodChangedAgain,
+    /// An update with the changes restarts Pods.
+    Restart,
+    /// The changes grant more privileges.
+    Privilege,
+    /// The API server refuses an update with the changes: they concern immutable fields.
+    Immutable,
+}
+
+impl CheckFindingKind {
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Order => "order",
+            Self::Overwritten => "overwritten",
+            Self::Undone => "undone",
+            Self::NotIdempotent => "not-idempotent",
+            Self::PodChangedAgain => "pod-changed-again",
+            Self::Restart => "restart",
+            Self::Privilege => "privilege",
+            Self::Immutable => "immutable",
+        }
+    }
+}
+
+/// What is wrong with the policies together, on one object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckFinding {
+    /// What it is.
+    pub kind: CheckFindingKind,
+    /// The policies, in the order of the run.
+    pub policies: Vec<Text>,
+    /// The fields of the object that it concerns.
+    pub fields: Vec<Pointer>,
+    /// The policies that fail in one of the orders only.
+    pub failing: Vec<Text>,
+    /// How the result goes on to change.
+    pub settling: Option<Settling>,
+    /// Two states of the object: the results of both orders, or the result and what another admission makes of it.
+    pub results: Option<Box<[Value; 2]>>,
+}
+
+impl CheckFinding {
+    /// A finding with fields alone.
+    pub const fn new(kind: CheckFindingKind, policies: Vec<Text>, fields: Vec<Pointer>) -> Self {
+        Self { kind, policies, fields, failing: Vec::new(), settling: None, results: None }
+    }
+}
+
+/// How a result goes on to change when it is admitted again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Settling {
+    /// It is stable after so many admissions more.
+    After(usize),
+    /// It alternates between so many states.
+    Cycle(usize),
+    /// It still changed at the last admission that was tried.
+    Never,
+    /// A policy fails on it.
+    Fails,
+}

@@ -1,0 +1,71 @@
+//! The output of `check`: each folder of `tests/cli/check_cases` holds `policy.yaml`, `input.yaml` and `expected.txt`;
+//! where needed `options` (one argument a line). The exit code is 1 if there is a finding.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use kyv::value::Value;
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/check_cases").join(name)
+}
+
+fn check(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
+    command.args(["check", "-q", "-p", "policy.yaml", "-f", "input.yaml"]).args(arguments);
+    command.current_dir(folder).env_clear().output().expect("the program runs")
+}
+
+#[test]
+fn findings_are_shown_with_the_smallest_object() {
+    let cases = fs::read_dir(folder("")).expect("the cases are there");
+    let mut cases: Vec<PathBuf> = cases.map(|entry| entry.expect("a case").path()).collect();
+    cases.sort();
+    assert!(cases.len() >= 7, "{cases:?}");
+    let mut failed = Vec::new();
+    for folder in cases {
+        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+        let options = read("options");
+        let output = check(&folder, &options.lines().collect::<Vec<_>>());
+        let (shown, expected) = (String::from_utf8(output.stdout).expect("UTF-8"), read("expected.txt"));
+        let code = i32::from(!expected.starts_with("no findings"));
+        if shown != expected || output.status.code() != Some(code) {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            failed.push(format!(
+                "{}: {}\n{shown}\n-- wanted:\n{expected}\n{said}",
+                folder.display(),
+                output.status
+            ));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn findings_are_json_too() {
+    let output = check(&folder("an-order"), &["-o", "json"]);
+    let report = Value::from_json(&String::from_utf8(output.stdout).expect("UTF-8")).expect("JSON");
+    let finding = report.get("findings").and_then(|findings| findings.at(0)).expect("a finding");
+    for (field, expected) in [
+        ("kind", r#""order""#),
+        ("policies", r#"["team","owner"]"#),
+        ("fields", r#"["metadata.labels.owner"]"#),
+        ("objects", "2"),
+        ("smallest", r#""ConfigMap/small""#),
+        ("origin", r#""input.yaml:6""#),
+    ] {
+        assert_eq!(finding.get(field).expect(field).to_json(), expected);
+    }
+    assert!(
+        finding.get("diff").and_then(Value::as_str).is_some_and(|diff| diff.contains("-    owner: shop"))
+    );
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn inputs_that_cannot_be_read_are_no_clean_result() {
+    let output = check(&folder("no-finding"), &["-f", "missing.yaml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("missing.yaml"));
+}
