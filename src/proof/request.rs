@@ -15,7 +15,7 @@ use crate::secrets::Secrets;
 use crate::semantics::DivergenceSet;
 use crate::value::{GroupVersionKind, PathSet, Text, Value};
 
-use super::stored::{self, ChangedTarget, Ran, TargetKind};
+use super::stored::{self, ChangedTarget, Ran, TargetKind, UnchangedTarget};
 
 /// The label with its name that every namespace of a cluster has.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -108,6 +108,8 @@ pub(super) struct Evaluated {
     pub(super) secrets: Secrets,
     /// The objects that were changed beside that of the request, by what they are called.
     pub(super) targets: Vec<ChangedTarget>,
+    /// The targets that were left as they are, and why.
+    pub(super) unchanged: Vec<UnchangedTarget>,
 }
 
 impl Evaluated {
@@ -124,6 +126,7 @@ impl Evaluated {
             reads_inputs: false,
             secrets: Secrets::default(),
             targets: Vec::new(),
+            unchanged: Vec::new(),
         }
     }
 }
@@ -211,6 +214,7 @@ impl Case {
             reads_inputs: world.reads_inputs.load(Ordering::Relaxed),
             secrets: report.secrets,
             targets: ran.changed,
+            unchanged: ran.unchanged,
         }
     }
 }

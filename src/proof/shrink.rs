@@ -8,6 +8,7 @@ use crate::value::{Pointer, Segment, Value};
 use super::compare::{self, Difference, DifferenceKind};
 use super::request::{Answers, Case};
 use super::sides::{self, Run, Sides};
+use super::stored;
 use super::{Counterexample, Differences, Key, difference_of};
 
 /// The most evaluations for one counterexample.
@@ -112,8 +113,9 @@ impl Shrinker<'_> {
             (DifferenceKind::PolicyOrder, Some(reversed), _) => (old.answer, reversed),
             (DifferenceKind::Targets, _, Some((target, [of_old, of_new], _))) => {
                 before = target;
-                let is_none = || vec!["it is no target".to_owned()];
-                (old.reasons, new.reasons) = (is_none(), is_none());
+                for side in [&mut old, &mut new] {
+                    side.reasons = vec![stored::reason(&before, &side.targets, &side.unchanged)];
+                }
                 (of_old, of_new)
             }
             _ => (old.answer, new.answer),

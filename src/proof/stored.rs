@@ -26,6 +26,15 @@ pub(super) struct ChangedTarget {
     pub(super) after: Value,
 }
 
+/// A target that policies left as it is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct UnchangedTarget {
+    /// What tells the object from others.
+    identity: String,
+    /// Why: the error, the condition that does not hold, or that the policy applies and changes nothing.
+    reason: String,
+}
+
 impl TargetKind {
     /// The objects of a cluster, with the namespace of the request and others.
     fn objects(&self, object: &Value, cluster: usize) -> Vec<Value> {
@@ -78,6 +87,8 @@ pub(super) fn with_object(cluster: &[Value], object: &Value) -> Vec<Value> {
 pub(super) struct Ran {
     /// The changed objects, by what they are called.
     pub(super) changed: Vec<ChangedTarget>,
+    /// Why targets were left as they are.
+    pub(super) unchanged: Vec<UnchangedTarget>,
     /// The reports of the policies, on the object of the request and on the targets.
     pub(super) reports: Vec<PolicyReport>,
     /// Why it cannot be said what they do.
@@ -107,13 +118,41 @@ pub(super) fn run(
         }
         _ => None,
     });
-    let mut changed: Vec<ChangedTarget> = taken
-        .into_iter()
-        .map(|target| ChangedTarget { before: target.before, after: without_mark(target.after) })
-        .filter(|target| target.before != target.after)
-        .collect();
+    let (mut changed, mut unchanged) = (Vec::new(), Vec::new());
+    for target in taken {
+        let after = without_mark(target.after);
+        if target.before != after {
+            changed.push(ChangedTarget { before: target.before, after });
+            continue;
+        }
+        let reason = target.policies.iter().find_map(why_unchanged);
+        unchanged.extend(reason.map(|reason| UnchangedTarget { identity: identity(&target.before), reason }));
+    }
     changed.sort_by_cached_key(|target| identity(&target.before));
-    Ran { changed, reports, unknown }
+    Ran { changed, unchanged, reports, unknown }
+}
+
+/// Why a policy left its target as it is.
+fn why_unchanged(policy: &PolicyReport) -> Option<String> {
+    policy.rules.iter().find_map(|rule| {
+        let title = rule.title(&policy.policy);
+        match &rule.outcome {
+            Outcome::Error(error) => Some(format!("error: {title}: {}", error.message)),
+            Outcome::Skipped(reason) => Some(format!("{title}: {reason}")),
+            Outcome::NoChange => Some(format!("{title} applies and changes nothing")),
+            _ => None,
+        }
+    })
+}
+
+/// Why an object is left as it is by policies that did this to their targets.
+pub(super) fn reason(object: &Value, changed: &[ChangedTarget], unchanged: &[UnchangedTarget]) -> String {
+    let identity_of_object = identity(object);
+    if changed.iter().any(|target| identity(&target.before) == identity_of_object) {
+        return "what is written is null or empty, which a cluster does not keep".to_owned();
+    }
+    let found = unchanged.iter().find(|target| target.identity == identity_of_object);
+    found.map_or_else(|| "it is no target".to_owned(), |target| target.reason.clone())
 }
 
 /// An object without the mark that Kyverno leaves on changed targets.
