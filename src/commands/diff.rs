@@ -5,7 +5,10 @@ use std::io;
 use clap::Args;
 
 use crate::diagnostics::Code;
-use crate::render::{Format, Layout, Markdown, Report, Summary};
+use crate::render::{
+    Findings, Format, Github, Gitlab, JunitFindings, Layout, Markdown, PolicyReports, Report, ReportApi,
+    Sarif, Summary,
+};
 
 use super::arguments::{DiffOptions, RuleArguments, RunArguments};
 use super::driver::Presentation;
@@ -101,6 +104,44 @@ static FORMATS: &[FormatChoice<FormatOptions>] = &[
         help: "The counts and the diff, for a pull request",
         summary: SummaryStyle::None,
         format: |options| Box::new(Markdown::new(options.diff())),
+    },
+    FormatChoice {
+        name: "sarif",
+        help: "A SARIF log, for code scanning",
+        summary: SummaryStyle::WouldLine,
+        format: |_| Box::new(Findings { writer: || Box::new(Sarif::default()) }),
+    },
+    FormatChoice {
+        name: "github",
+        help: "Annotations: workflow commands of GitHub Actions",
+        summary: SummaryStyle::WouldLine,
+        format: |_| Box::new(Findings { writer: || Box::new(Github) }),
+    },
+    FormatChoice {
+        name: "gitlab",
+        help: "A Code Quality report of GitLab",
+        summary: SummaryStyle::WouldLine,
+        format: |_| Box::new(Findings { writer: || Box::new(Gitlab::default()) }),
+    },
+    FormatChoice {
+        name: "junit",
+        help: "One JUnit document: a suite for each object, a case for each rule",
+        summary: SummaryStyle::WouldLine,
+        format: |_| Box::new(Findings { writer: || Box::new(JunitFindings::default()) }),
+    },
+    FormatChoice {
+        name: "policyreport",
+        help: "A PolicyReport for each object (wgpolicyk8s.io/v1alpha2), for `kubectl apply`",
+        summary: SummaryStyle::WouldLine,
+        format: |_| {
+            Box::new(Findings { writer: || Box::new(PolicyReports::new(ReportApi::PolicyWorkingGroup)) })
+        },
+    },
+    FormatChoice {
+        name: "openreports",
+        help: "A Report for each object (openreports.io/v1alpha1), for `kubectl apply`",
+        summary: SummaryStyle::WouldLine,
+        format: |_| Box::new(Findings { writer: || Box::new(PolicyReports::new(ReportApi::OpenReports)) }),
     },
 ];
 

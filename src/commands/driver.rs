@@ -14,6 +14,7 @@ use super::external_diff::ExternalDiff;
 use super::options::RunOptions;
 use super::pager::Pager;
 use super::pipeline::evaluate_all;
+use super::policy_places::CachedPlaces;
 use super::reporter::Reporter;
 use super::selection::Selection;
 use super::server_dry_run::DryRuns;
@@ -83,7 +84,9 @@ impl<'a> Presentation<'a> {
         let mut spool = session.spool(self.pager.clone(), reporter);
         let mut errors = InputErrors::default();
         let mut secrets = 0;
-        let prepare = |evaluated: &mut Evaluated| self.prepare(evaluated, evaluator.shows_secrets, dry_runs);
+        let places = CachedPlaces::new(session.policy_places());
+        let prepare =
+            |evaluated: &mut Evaluated| self.prepare(evaluated, evaluator.shows_secrets, dry_runs, &places);
         let consume = |evaluated: Evaluated, prepared: Prepared| {
             summary.add(&evaluated, reporter);
             if !self.format.shows_errors() {
@@ -96,7 +99,7 @@ impl<'a> Presentation<'a> {
             let is_printed = |report: &&ObjectReport| self.format.prints_secret_values_of(report);
             secrets += evaluated.objects.iter().map(|object| &object.report).filter(is_printed).count();
             if !evaluated.is_unchanged_target() || self.format.shows_unchanged_targets() {
-                writer.write(&view(&evaluated), prepared, &mut spool)?;
+                writer.write(&view(&evaluated, &places), prepared, &mut spool)?;
             }
             if spool.is_due() { reporter.suspend_progress(|| spool.print_pending()) } else { Ok(()) }
         };
@@ -145,6 +148,7 @@ impl<'a> Presentation<'a> {
         evaluated: &mut Evaluated,
         shows_secrets: bool,
         dry_runs: Option<DryRuns<'_>>,
+        places: &CachedPlaces<'_>,
     ) -> Prepared {
         if shows_secrets {
             evaluated.show_secrets();
@@ -155,12 +159,12 @@ impl<'a> Presentation<'a> {
         if let Some(selection) = self.selection {
             selection.narrow(evaluated);
         }
-        self.format.prepare(&view(evaluated))
+        self.format.prepare(&view(evaluated, places))
     }
 }
 
 /// A document as output formats see it.
-fn view(evaluated: &Evaluated) -> DocumentView<'_> {
+fn view<'a>(evaluated: &'a Evaluated, places: &'a CachedPlaces<'_>) -> DocumentView<'a> {
     let input = &evaluated.source;
     let objects = evaluated.objects.iter().map(|object| ObjectView {
         pointer: &object.pointer,
@@ -175,6 +179,7 @@ fn view(evaluated: &Evaluated) -> DocumentView<'_> {
         file: input.file.as_deref(),
         input: input.input,
         is_target: input.further,
+        places: Some(places),
         objects: objects.collect(),
     }
 }

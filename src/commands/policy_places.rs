@@ -1,10 +1,13 @@
 //! The places in policies at which rules failed.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use crate::policy::Policy;
-use crate::render::{PolicyPlace, RuleError, shown_message};
-use crate::report::{ObjectReport, RulePlace};
-use crate::source::{PolicyNode, PolicyTexts};
-use crate::value::Pointer;
+use crate::render::{PolicyPlace, RuleError, RulePlaces, printable_line, shown_message};
+use crate::report::{FilePlace, ObjectReport, RulePlace};
+use crate::source::{Place, PolicyNode, PolicyTexts};
+use crate::value::{Pointer, Text};
 
 /// The policies of a run and their texts.
 #[derive(Clone, Copy, Debug)]
@@ -16,10 +19,20 @@ pub(super) struct PolicyPlaces<'a> {
 impl PolicyPlaces<'_> {
     /// The place of the error of a rule on an object: that of the expression or field, else that of the rule.
     pub(super) fn place(&self, error: &RuleError, report: &ObjectReport) -> Option<PolicyPlace> {
-        let policy = self.policies.iter().find(|policy| policy.full_name() == error.policy)?;
+        let place = self.find(&error.policy, &error.rule, error.place.as_ref())?;
+        let excerpt = place.excerpt();
+        let is_public = shown_message(report, excerpt) == excerpt;
+        let excerpt = if is_public { excerpt.to_owned() } else { String::new() };
+        Some(PolicyPlace { position: place.to_string(), excerpt })
+    }
+
+    /// The place of a node or expression of a rule, else that of the rule.
+    fn find(&self, policy: &Text, rule: &Text, place: Option<&RulePlace>) -> Option<Place> {
+        let name = policy;
+        let policy = self.policies.iter().find(|policy| policy.full_name() == *name)?;
         // The conditions of a policy's webhooks belong to no rule.
-        let rule = policy.rules().into_iter().find(|rule| *rule.name == error.rule);
-        let place = match (&error.place, rule.and_then(|rule| rule.pointer)) {
+        let rule = policy.rules().into_iter().find(|one| one.name == rule);
+        let place = match (place, rule.and_then(|rule| rule.pointer)) {
             (Some(place), _) if place.is_of_policy() => place.clone(),
             (Some(place), Some(rule)) => RulePlace { pointer: rule.join(&place.pointer), ..place.clone() },
             (Some(place), None) => place.clone(),
@@ -28,13 +41,57 @@ impl PolicyPlaces<'_> {
         };
         let RulePlace { pointer, expression, part, exception } = &place;
         let node = PolicyNode { pointer, expression: expression.as_deref(), part: part.clone() };
-        let place = match exception {
-            Some(exception) => self.texts.place_in_exception(exception, &node)?,
-            None => self.texts.place(&error.policy, &node)?,
-        };
-        let excerpt = place.excerpt();
-        let is_public = shown_message(report, excerpt) == excerpt;
-        let excerpt = if is_public { excerpt.to_owned() } else { String::new() };
-        Some(PolicyPlace { position: place.to_string(), excerpt })
+        match exception {
+            Some(exception) => self.texts.place_in_exception(exception, &node),
+            None => self.texts.place(name, &node),
+        }
+    }
+}
+
+/// The places of a run, each looked for once: to find one, the policy is read again.
+#[derive(Debug)]
+pub(super) struct CachedPlaces<'a> {
+    places: PolicyPlaces<'a>,
+    known: Mutex<HashMap<PlaceKey, Option<FilePlace>>>,
+}
+
+/// Policy, rule, and the place in the rule as text, if it is that of an error.
+type PlaceKey = (Text, Text, String);
+
+impl<'a> CachedPlaces<'a> {
+    pub(super) fn new(places: PolicyPlaces<'a>) -> Self {
+        Self { places, known: Mutex::default() }
+    }
+
+    fn find(&self, policy: &Text, rule: &Text, place: Option<&RulePlace>) -> Option<FilePlace> {
+        let key = (policy.clone(), rule.clone(), place.map(|place| format!("{place:?}")).unwrap_or_default());
+        // A thread that panicked left a whole map.
+        let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(&key) {
+            return known.clone();
+        }
+        let found = self.places.find(policy, rule, place).map(|place| place_in_file(&place));
+        lock().insert(key, found.clone());
+        found
+    }
+}
+
+impl RulePlaces for CachedPlaces<'_> {
+    fn rule(&self, policy: &Text, rule: &Text) -> Option<FilePlace> {
+        self.find(policy, rule, None)
+    }
+
+    fn error(&self, error: &RuleError) -> Option<FilePlace> {
+        self.find(&error.policy, &error.rule, error.place.as_ref())
+    }
+}
+
+/// A place with a path as other programs know it.
+pub(super) fn place_in_file(place: &Place) -> FilePlace {
+    let path = place.name().replace(std::path::MAIN_SEPARATOR, "/");
+    FilePlace {
+        file: printable_line(path.strip_prefix("./").unwrap_or(&path)).into(),
+        line: place.position().line,
+        column: Some(place.position().column),
     }
 }

@@ -82,12 +82,12 @@ fn kind(code: &str) -> String {
 }
 
 /// Whether a row is why the exit code is 3.
-const fn is_error(row: &SuiteRow, view: &SuiteView) -> bool {
+pub(super) const fn is_error(row: &SuiteRow, view: &SuiteView) -> bool {
     matches!(row.verdict, Verdict::Unsupported) && !view.skips_unsupported
 }
 
 /// Text as content or attribute of XML.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use crate::diagnostics::Code;
-use crate::report::{ObjectReport, Outcome, RulePlace, RuleReport, SkipReason};
+use crate::report::{FilePlace, ObjectReport, Outcome, RulePlace, RuleReport, SkipReason};
 use crate::semantics::{Divergence, Semantics};
 use crate::value::{Pointer, Text};
 
@@ -43,6 +43,15 @@ pub struct PolicyPlace {
     pub position: String,
     /// The line, and a mark below the place. Empty if it has a value of a Secret.
     pub excerpt: String,
+}
+
+/// Finds places in the files of policies.
+pub trait RulePlaces: fmt::Debug + Sync {
+    /// The place of a rule.
+    fn rule(&self, policy: &Text, rule: &Text) -> Option<FilePlace>;
+
+    /// The place of the error of a rule.
+    fn error(&self, error: &RuleError) -> Option<FilePlace>;
 }
 
 /// The objects of a message.

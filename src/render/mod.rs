@@ -3,6 +3,7 @@
 
 mod diff;
 mod explain;
+mod findings;
 mod formats;
 mod json;
 mod junit;
@@ -22,16 +23,19 @@ use crate::yaml;
 
 pub use diff::{DiffStyle, Palette, object_diff, unified_diff};
 pub use explain::{Explanation, MisnamedResource, RuleSource, RuleSources};
+pub use findings::{
+    FindingWriter, Github, Gitlab, JunitFindings, PolicyReports, ReportApi, RunEnd, Sarif, suite_findings,
+};
 pub use formats::{
-    CheckReport, Diff, DocumentView, ExplanationOptions, Explanations, Format, FormatWriter, Json, Layout,
-    Markdown, Name, ObjectView, Patch, Prepared, Report, RunTotals, Summary, Yaml,
+    CheckReport, Diff, DocumentView, ExplanationOptions, Explanations, Findings, Format, FormatWriter, Json,
+    Layout, Markdown, Name, ObjectView, Patch, Prepared, Report, RunTotals, Summary, Yaml,
 };
 pub use json::{impact_json, object_json, tally_json};
 pub use junit::suites_junit;
 pub use mask::{Masked, mask_beside, masked_states};
 pub use messages::{
-    ErrorObjects, PolicyPlace, RuleError, RuleErrorText, divergence_text, dry_run_line, error_lines,
-    missing_targets, rule_errors, rule_warnings, shown_message,
+    ErrorObjects, PolicyPlace, RuleError, RuleErrorText, RulePlaces, divergence_text, dry_run_line,
+    error_lines, missing_targets, rule_errors, rule_warnings, shown_message,
 };
 pub use patch::json_patch;
 pub use printable::{printable, printable_line};

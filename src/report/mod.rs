@@ -5,6 +5,7 @@
 
 mod check_finding;
 mod diagnostic;
+mod finding;
 mod impact;
 mod missing_data;
 mod order;
@@ -23,6 +24,7 @@ use crate::value::{Change, ObjectRef, Pointer, Text, Value, changes};
 
 pub use check_finding::{CheckFinding, CheckFindingKind, Settling};
 pub use diagnostic::{Diagnostic, Severity};
+pub use finding::{FilePlace, Finding, FindingGroup, FindingResult};
 pub use impact::Impact;
 pub use missing_data::MissingData;
 pub use order::OrderDependence;

@@ -300,6 +300,16 @@ impl Place {
         Self { name: source.name().to_owned(), position, excerpt: underlined(source, &position, part.len()) }
     }
 
+    /// The name of the file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The line and column.
+    pub const fn position(&self) -> Position {
+        self.position
+    }
+
     /// The line of the file, and a mark below the place.
     pub fn excerpt(&self) -> &str {
         &self.excerpt

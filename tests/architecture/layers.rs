@@ -111,7 +111,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
     ),
     ("argocd", &["diagnostics", "decode", "pattern", "yaml", "value"], false),
     ("krm", &["decode", "resources", "secrets", "semantics", "policy", "report", "yaml", "value"], false),
-    ("render", &["diagnostics", "secrets", "semantics", "report", "yaml", "value"], false),
+    ("render", &["diagnostics", "resources", "secrets", "semantics", "report", "yaml", "value"], false),
     (
         "source",
         &[

@@ -16,6 +16,8 @@ mod help;
 mod in_place;
 mod inputs;
 mod jp;
+mod json_schema;
+mod machine_formats;
 mod order;
 mod places;
 mod properties;

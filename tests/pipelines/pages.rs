@@ -11,7 +11,7 @@ use crate::page_runner::follow;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Pages that need nothing but kubectl-kyv.
-const PAGES: [&str; 24] = [
+const PAGES: [&str; 25] = [
     "README.md",
     "docs/README.md",
     "docs/benchmark/README.md",
@@ -32,6 +32,7 @@ const PAGES: [&str; 24] = [
     "docs/legacy-syntax.md",
     "docs/limits-and-security.md",
     "docs/mutate-and-diff.md",
+    "docs/other-programs.md",
     "docs/policies-and-inputs.md",
     "docs/proving.md",
     "docs/quickstart.md",

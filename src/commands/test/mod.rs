@@ -17,8 +17,8 @@ use jiff::Timestamp;
 use crate::diagnostics::{Code, Coded as _};
 use crate::engine::InputNames;
 use crate::render::{
-    Palette, SuiteView, counted, suite_totals, suites_json, suites_junit, suites_markdown, suites_text,
-    unsupported_rows,
+    FindingWriter, Github, Gitlab, Palette, RunEnd, Sarif, SuiteView, counted, suite_findings, suite_totals,
+    suites_json, suites_junit, suites_markdown, suites_text, unsupported_rows,
 };
 use crate::report::{Diagnostic, Severity, SuiteCounts, SuiteReport, UnloadedSuite};
 use crate::semantics::DivergenceSet;
@@ -148,6 +148,12 @@ enum Output {
     Junit,
     /// Tables, for a pull request.
     Markdown,
+    /// A SARIF log, for code scanning: what fails.
+    Sarif,
+    /// Annotations, workflow commands of GitHub Actions: what fails.
+    Github,
+    /// A Code Quality report of GitLab: what fails.
+    Gitlab,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Exit {
@@ -314,9 +320,28 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
         Some(Output::Json) => format!("{}\n", suites_json(&reports, &unloaded, &view).to_pretty_json(2)),
         Some(Output::Junit) => suites_junit(&reports, &unloaded, &view),
         Some(Output::Markdown) => suites_markdown(&reports, &unloaded, &view),
+        Some(Output::Sarif) => problems(Sarif::default(), &reports, &view, reporter),
+        Some(Output::Github) => problems(Github, &reports, &view, reporter),
+        Some(Output::Gitlab) => problems(Gitlab::default(), &reports, &view, reporter),
     };
     reporter.worsen(print(&text));
     if arguments.output.is_some() {
         reporter.summary(&suite_totals(&SuiteCounts::of(&reports)));
     }
+}
+
+/// What fails, in the format of another program.
+fn problems(
+    mut writer: impl FindingWriter,
+    reports: &[SuiteReport],
+    view: &SuiteView,
+    reporter: &Reporter,
+) -> String {
+    let mut out = Vec::new();
+    let end = RunEnd { diagnostics: reporter.diagnostics(), gaps: reporter.gaps() };
+    let mut groups = reports.iter().map(|report| suite_findings(report, view));
+    let written = groups.try_for_each(|group| writer.group(&group, &mut out));
+    // Memory takes everything.
+    let _written = written.and_then(|()| writer.finish(&end, &mut out));
+    String::from_utf8(out).unwrap_or_default()
 }

@@ -6,6 +6,7 @@
 mod check;
 mod diff;
 mod explanation;
+mod findings;
 mod json;
 mod markdown;
 mod name;
@@ -17,16 +18,18 @@ mod yaml;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::report::{CheckFinding, Diagnostic, Impact, MissingData, ObjectReport, Totals};
+use crate::report::{CheckFinding, Diagnostic, FindingGroup, Impact, MissingData, ObjectReport, Totals};
 use crate::value::{Pointer, Value};
 use crate::yaml::{Document, Edited};
 
 use super::Origin;
 use super::diff::DocumentDiff;
+use super::messages::RulePlaces;
 
 pub use check::CheckReport;
 pub use diff::Diff;
 pub use explanation::{ExplanationOptions, Explanations};
+pub use findings::Findings;
 pub use json::Json;
 pub use markdown::Markdown;
 pub use name::Name;
@@ -108,6 +111,8 @@ pub struct DocumentView<'a> {
     pub input: usize,
     /// Whether it holds further objects that only rules with targets may change.
     pub is_target: bool,
+    /// The places of the rules, if they can be found.
+    pub places: Option<&'a dyn RulePlaces>,
     /// Its objects, in order: one, or the items of a list.
     pub objects: Vec<ObjectView<'a>>,
 }
@@ -152,6 +157,8 @@ impl<'a> DocumentView<'a> {
 pub struct Prepared {
     /// Texts of the document or of its objects, in order.
     pub texts: Vec<String>,
+    /// The findings about the objects.
+    pub(super) findings: Vec<FindingGroup>,
     /// How the text of a changed document was edited; the text itself may have moved to `diff`.
     pub edited: Option<Edited>,
     /// The diff of a document of a file.

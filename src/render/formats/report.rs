@@ -83,7 +83,7 @@ pub(super) struct ReportWriter {
 
 impl ReportWriter {
     pub(super) const fn new() -> Self {
-        Self { objects: Rows::new("{\"objects\": [\n") }
+        Self { objects: Rows::new("{\"version\": 1,\n\"objects\": [\n") }
     }
 }
 

@@ -8,6 +8,7 @@ mod kyverno_resources;
 mod listing;
 mod manifests;
 mod policies;
+mod policy_reports;
 mod proxy;
 mod resource_arguments;
 mod secrets;

@@ -1,0 +1,325 @@
+//! Formats for other programs: each is valid by its own schema, and no text of an object or policy leaves its place.
+//!
+//! `schemas/sarif-2.1.0.json` is the schema that OASIS publishes with the standard. GitLab publishes none: the one here is written
+//! from the documentation of the format.
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::folder::{Folder, RunOutput};
+use crate::json_schema;
+
+const POLICIES: &str = "\
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: labels}
+spec:
+  rules:
+  - name: owner
+    match: {any: [{resources: {kinds: [ConfigMap, Namespace]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {+(owner): shop}}}}
+  - name: only-west
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    preconditions: {all: [{key: \"{{ request.object.data.zone || 'east' }}\", operator: Equals, value: west}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {zone: west}}}}
+---
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: sizes}
+spec:
+  rules:
+  - name: as-text
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate:
+      patchStrategicMerge:
+        data:
+          size: '{{ to_upper(request.object.data.size) }}'
+";
+
+const OBJECTS: &str = "\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: bad, namespace: shop, labels: {owner: shop}}
+data: {zone: east}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: good, namespace: shop}
+data: {zone: west, size: \"3\"}
+";
+
+/// A name that every format has to quote.
+const NASTY: &str =
+    "a]]></testsuites>\n::error::x\r\n::add-mask::,:%0A\"'<script>[b](c){0}{{d}} \u{1b}[31m\u{202e}";
+
+/// A folder with the policies and objects of this test.
+fn folder() -> Folder {
+    Folder::new(&[("policies/all.yaml", POLICIES), ("objects.yaml", OBJECTS)])
+}
+
+fn diff(folder: &Folder, format: &str) -> RunOutput {
+    folder.run(&["diff", "-p", "policies", "-f", "objects.yaml", "-o", format])
+}
+
+fn schema(path: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The output as JSON that fits a schema.
+#[track_caller]
+fn valid(output: &RunOutput, schema: &Value) -> Value {
+    let value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", output.stdout));
+    assert_eq!(json_schema::errors(schema, &value), Vec::<String>::new(), "{}", output.stdout);
+    value
+}
+
+/// The documents of a YAML stream as JSON.
+fn documents(text: &str) -> Vec<Value> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
+    documents.into_iter().filter(|document| !document.is_null()).collect()
+}
+
+#[test]
+fn sarif_has_the_rule_as_location_and_the_object_as_related_one() {
+    let output = diff(&folder(), "sarif");
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    let log = valid(&output, &schema("tests/cli/schemas/sarif-2.1.0.json"));
+    let run = &log["runs"][0];
+    let at = |place: &Value| {
+        let place = &place["physicalLocation"];
+        format!("{}:{}", place["artifactLocation"]["uri"].as_str().unwrap(), place["region"]["startLine"])
+    };
+    let rows: Vec<_> = run["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| {
+            let text = |name: &str| result[name].as_str().unwrap().to_owned();
+            (text("ruleId"), text("level"), at(&result["locations"][0]), at(&result["relatedLocations"][0]))
+        })
+        .collect();
+    let row = |id: &str, level: &str, policy: &str, object: &str| {
+        (
+            id.to_owned(),
+            level.to_owned(),
+            format!("policies/all.yaml:{policy}"),
+            format!("objects.yaml:{object}"),
+        )
+    };
+    assert_eq!(
+        rows,
+        [
+            row("KYV303", "error", "24", "1"),
+            row("labels/owner", "warning", "6", "6"),
+            row("labels/owner", "warning", "6", "10"),
+            row("labels/only-west", "warning", "9", "10"),
+        ]
+    );
+    let page = "https://github.com/kubectl-kyv/kubectl-kyv/blob/main/docs/diagnostics/KYV303.md";
+    assert_eq!(run["tool"]["driver"]["rules"][0]["helpUri"], page);
+    assert_eq!(run["invocations"], json!([{"executionSuccessful": true, "toolExecutionNotifications": []}]));
+}
+
+#[test]
+fn github_annotates_objects_that_would_change_and_rules_that_fail() {
+    let output = diff(&folder(), "github");
+    let lines: Vec<&str> = output.stdout.lines().map(|line| line.rsplit_once("::").unwrap().0).collect();
+    assert_eq!(
+        lines,
+        [
+            "::error file=policies/all.yaml,line=24,col=21,title=KYV303",
+            "::warning file=objects.yaml,line=6,title=labels/owner",
+            "::warning file=objects.yaml,line=10,title=labels/owner",
+            "::warning file=objects.yaml,line=10,title=labels/only-west",
+        ],
+        "{}",
+        output.stdout
+    );
+    assert!(
+        output.stdout.contains("::Namespace/shop: labels/owner: would change /metadata/labels/owner\n"),
+        "{}",
+        output.stdout
+    );
+}
+
+#[test]
+fn gitlab_has_an_issue_for_each_problem() {
+    let folder = folder();
+    let report = valid(&diff(&folder, "gitlab"), &schema("tests/cli/schemas/gitlab-code-quality.json"));
+    let names: Vec<_> = report.as_array().unwrap().iter().map(|issue| &issue["check_name"]).collect();
+    assert_eq!(names, ["KYV303", "labels/owner", "labels/owner", "labels/only-west"]);
+    let fingerprints = |report: &Value| -> Vec<Value> {
+        report.as_array().unwrap().iter().map(|issue| issue["fingerprint"].clone()).collect()
+    };
+    let before = fingerprints(&report);
+    folder.write("objects.yaml", &format!("# one more line\n{OBJECTS}"));
+    let after = valid(&diff(&folder, "gitlab"), &schema("tests/cli/schemas/gitlab-code-quality.json"));
+    assert_eq!(fingerprints(&after), before, "an issue that moved is the same issue");
+}
+
+#[test]
+fn junit_has_a_suite_for_each_object() {
+    let output = diff(&folder(), "junit");
+    let suites: Vec<&str> = output.stdout.lines().filter(|line| line.contains("<testsuite ")).collect();
+    assert_eq!(
+        suites,
+        [
+            "  <testsuite name=\"ConfigMap/shop/bad\" tests=\"3\" failures=\"0\" errors=\"1\" skipped=\"1\">",
+            "  <testsuite name=\"Namespace/shop\" tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\">",
+            "  <testsuite name=\"ConfigMap/shop/good\" tests=\"3\" failures=\"2\" errors=\"0\" skipped=\"0\">",
+        ],
+        "{}",
+        output.stdout
+    );
+}
+
+#[test]
+fn policy_reports_name_the_object_and_count_its_results() {
+    for (format, version, kinds) in [
+        ("policyreport", "wgpolicyk8s.io/v1alpha2", ["PolicyReport", "ClusterPolicyReport"]),
+        ("openreports", "openreports.io/v1alpha1", ["Report", "ClusterReport"]),
+    ] {
+        let reports = documents(&diff(&folder(), format).stdout);
+        let kind = |index: usize| reports[index]["kind"].as_str().unwrap();
+        assert_eq!([kind(0), kind(1), kind(2)], [kinds[0], kinds[1], kinds[0]]);
+        assert!(reports.iter().all(|report| report["apiVersion"] == version), "{reports:?}");
+        assert_eq!(reports[0]["metadata"]["namespace"], "shop");
+        assert_eq!(reports[0]["summary"], json!({"pass": 1, "fail": 0, "warn": 0, "error": 1, "skip": 1}));
+        assert_eq!(
+            reports[1]["results"],
+            json!([{
+                "source": "kubectl-kyv",
+                "policy": "labels",
+                "rule": "owner",
+                "result": "fail",
+                "message": "would change /metadata/labels/owner",
+                "properties": {"policyFile": "policies/all.yaml:6", "file": "objects.yaml:6"},
+            }])
+        );
+    }
+}
+
+#[test]
+fn json_fits_its_published_schema() {
+    /// The schema without room for fields that it does not name.
+    fn closed(schema: &mut Value) {
+        if let Some(members) = schema.as_object_mut() {
+            if members.get("additionalProperties") == Some(&Value::Bool(true)) {
+                members.insert("additionalProperties".to_owned(), Value::Bool(false));
+            }
+            members.values_mut().for_each(closed);
+        }
+        schema.as_array_mut().into_iter().flatten().for_each(closed);
+    }
+    let mut schema = schema("docs/schemas/diff-1.json");
+    closed(&mut schema);
+    let folder = folder();
+    let report = valid(&diff(&folder, "json"), &schema);
+    assert_eq!(report["version"], 1);
+    assert_eq!(report["objects"].as_array().unwrap().len(), 3);
+    folder.write(
+        "policies/bad.yaml",
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {nam: x}\nspec: {rules: []}\n",
+    );
+    let refused = valid(&diff(&folder, "json"), &schema);
+    assert_eq!(refused["diagnostics"][0]["severity"], "error");
+}
+
+#[test]
+fn a_refused_policy_is_in_every_format() {
+    let folder = folder();
+    folder.write(
+        "policies/bad.yaml",
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {nam: x}\nspec: {rules: []}\n",
+    );
+    for (format, text) in [
+        ("sarif", "\"executionSuccessful\":false"),
+        ("github", "::error title=KYV2"),
+        ("gitlab", "\"check_name\":\"KYV2"),
+        ("junit", "<testcase classname=\"kubectl-kyv\" name=\"KYV2"),
+    ] {
+        let output = diff(&folder, format);
+        assert_eq!(output.code, Some(2), "{format}");
+        assert!(output.stdout.contains(text), "{format}: {}", output.stdout);
+    }
+}
+
+#[test]
+fn names_and_messages_stay_in_their_places() {
+    let quoted = serde_json::to_string(NASTY).unwrap();
+    let object = format!(
+        "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {quoted}, namespace: {quoted}}}, data: {{size: {quoted}}}}}\n"
+    );
+    let folder = folder();
+    folder.write("objects.yaml", &object);
+    for format in ["sarif", "github", "gitlab", "junit", "policyreport", "openreports", "json"] {
+        let output = diff(&folder, format);
+        let stdout = &output.stdout;
+        assert_eq!(output.code, Some(1), "{format}: {}", output.stderr);
+        let is_control = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202e}');
+        assert!(format == "json" || !stdout.contains(is_control), "{format}: {stdout}");
+        match format {
+            "sarif" => drop(valid(&output, &schema("tests/cli/schemas/sarif-2.1.0.json"))),
+            "gitlab" => drop(valid(&output, &schema("tests/cli/schemas/gitlab-code-quality.json"))),
+            "json" => drop(valid(&output, &schema("docs/schemas/diff-1.json"))),
+            "github" => {
+                let is_command =
+                    |line: &str| line.starts_with("::warning file=") || line.starts_with("::error file=");
+                assert!(stdout.lines().all(is_command), "{stdout}");
+                assert_eq!(stdout.lines().count(), 2, "{stdout}");
+            }
+            "junit" => {
+                let known =
+                    ["?xml", "testsuite", "/testsuite", "testcase", "/testcase", "failure", "/failure"];
+                let more = ["error", "/error", "skipped", "testsuites", "/testsuites"];
+                for tag in stdout.split('<').skip(1) {
+                    let name = tag.split([' ', '>', '/']).find(|name| !name.is_empty()).unwrap();
+                    let name = if tag.starts_with('/') { format!("/{name}") } else { name.to_owned() };
+                    assert!(known.iter().chain(&more).any(|known| *known == name), "{name}: {stdout}");
+                }
+                assert_eq!(stdout.matches("</testsuites>").count(), 1, "{stdout}");
+            }
+            _ => {
+                let reports = documents(stdout);
+                assert_eq!(reports.len(), 1, "{stdout}");
+                let name = reports[0]["scope"]["name"].as_str().unwrap();
+                assert_eq!(name, NASTY.replace(|c: char| c.is_control() || c == '\u{202e}', "\u{fffd}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_suites_that_fail_are_problems() {
+    let folder = folder();
+    folder.write(
+        "kyverno-test.yaml",
+        "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: labels}\npolicies: [policies/all.yaml]\n\
+         resources: [objects.yaml]\nresults:\n\
+         - {policy: labels, rule: owner, resources: [shop/good], kind: ConfigMap, result: skip}\n\
+         - {policy: labels, rule: only-west, resources: [shop/bad], kind: ConfigMap, result: skip}\n",
+    );
+    let run = |format| folder.run(&["test", "-o", format]);
+    let issues = valid(&run("gitlab"), &schema("tests/cli/schemas/gitlab-code-quality.json"));
+    let issues = issues.as_array().unwrap();
+    assert_eq!(issues.len(), 1, "{issues:?}");
+    assert_eq!(issues[0]["check_name"], "labels/owner");
+    assert_eq!(issues[0]["location"], json!({"path": "kyverno-test.yaml", "lines": {"begin": 1}}));
+    let log = valid(&run("sarif"), &schema("tests/cli/schemas/sarif-2.1.0.json"));
+    assert_eq!(log["runs"][0]["results"][0]["ruleId"], "labels/owner");
+    let github = run("github");
+    assert_eq!(github.code, Some(1), "{}", github.stderr);
+    assert!(
+        github.stdout.starts_with("::warning file=kyverno-test.yaml,line=1,title=labels/owner::labels/owner: v1/ConfigMap/shop/good: Want skip, got pass\n"),
+        "{}",
+        github.stdout
+    );
+}
