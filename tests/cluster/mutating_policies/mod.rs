@@ -169,7 +169,7 @@ impl<'a> Predicted<'a> {
         for (index, (sample, held)) in self.samples.iter().zip(held).enumerate() {
             let name = format!("{}: {}", self.case.name, sample.name());
             let prediction = &kyverno[index];
-            let held = outcome(held, sample);
+            let held = outcome(held, sample, &self.case.labels);
             if !is_like(&prediction.outcome, &held) {
                 faults.push(format!("{name}: {}", difference(&prediction.outcome, &held)));
                 continue;
@@ -214,7 +214,11 @@ fn predictions(rest: &Rest, case: &Case, mutator: &Mutator, samples: &[&Sample])
         });
         let errors: Vec<String> = errors.collect();
         let outcome = if errors.is_empty() {
-            outcome(answers.remove(&index).unwrap_or_else(|| sample.plain_answer.clone()), sample)
+            outcome(
+                answers.remove(&index).unwrap_or_else(|| sample.plain_answer.clone()),
+                sample,
+                &case.labels,
+            )
         } else {
             Outcome::Denied(errors.join("; "))
         };
@@ -223,8 +227,16 @@ fn predictions(rest: &Rest, case: &Case, mutator: &Mutator, samples: &[&Sample])
     samples.iter().zip(&reports).enumerate().map(prediction).collect()
 }
 
-fn outcome(answer: Answer, sample: &Sample) -> Outcome {
-    Outcome::of(answer.map(|object| objects::placed(&object, PLAIN, &BTreeMap::new())), &sample.object)
+/// An answer without what is the case's own: the namespace, and its labels where the object is one.
+fn outcome(answer: Answer, sample: &Sample, labels: &BTreeMap<String, String>) -> Outcome {
+    let without_case = |mut object: Value| {
+        let is_namespace = object["kind"] == "Namespace";
+        if let Some(own) = object["metadata"]["labels"].as_object_mut().filter(|_| is_namespace) {
+            own.retain(|name, _| !labels.contains_key(name));
+        }
+        objects::placed(&object, PLAIN, &BTreeMap::new())
+    };
+    Outcome::of(answer.map(without_case), &sample.object)
 }
 
 /// A request is also denied by the conditions that the API server evaluates for a webhook, when the webhook panics, when
