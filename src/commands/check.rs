@@ -29,8 +29,8 @@ Examples:
 
 /// Check how Kyverno mutate policies get along with each other.
 ///
-/// Finds policies whose result depends on their order, that overwrite or undo each other's changes, that change
-/// their own results again, and changes that restart Pods, grant privileges or are refused. Of each finding the
+/// Finds policies whose result depends on their order, that overwrite or undo each other's changes, or that change
+/// their own results again. Finds changes that restart Pods, grant privileges or are refused. Of each finding the
 /// smallest object is shown, with both results and a cure.
 ///
 /// Exits with 1 if there are findings, with 0 if not. Nothing is written to a cluster.

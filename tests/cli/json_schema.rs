@@ -54,7 +54,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, errors: &mut Vec
                 expect(value.as_str().is_none_or(|text| text.chars().count() as u64 >= count(wanted)));
             }
             "minProperties" => {
-                expect(value.as_object().is_none_or(|members| members.len() as u64 >= count(wanted)))
+                expect(value.as_object().is_none_or(|members| members.len() as u64 >= count(wanted)));
             }
             "uniqueItems" => {
                 let is_unique =
@@ -62,10 +62,10 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, errors: &mut Vec
                 expect(wanted == &Value::Bool(false) || value.as_array().is_none_or(is_unique));
             }
             "minimum" => {
-                expect(value.as_f64().is_none_or(|number| number >= wanted.as_f64().expect("a number")))
+                expect(value.as_f64().is_none_or(|number| number >= wanted.as_f64().expect("a number")));
             }
             "maximum" => {
-                expect(value.as_f64().is_none_or(|number| number <= wanted.as_f64().expect("a number")))
+                expect(value.as_f64().is_none_or(|number| number <= wanted.as_f64().expect("a number")));
             }
             "pattern" => {
                 let pattern = Regex::new(wanted.as_str().expect("a pattern")).expect("a regular expression");
