@@ -8,7 +8,7 @@ mod pods;
 mod settling;
 
 use crate::engine::{Engine, World};
-use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, OrderDependence};
+use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, OrderDependence, PolicyReport};
 use crate::value::{Pointer, Text, Value};
 
 /// The findings about an object: `report` is what the policies did with it, `stored` the stored object of an update.
@@ -19,7 +19,7 @@ pub fn findings(
     (stored, is_update): (Option<&Value>, bool),
     world: &dyn World,
 ) -> Vec<CheckFinding> {
-    let mut found: Vec<CheckFinding> = report.order.iter().map(of_order).collect();
+    let mut found: Vec<CheckFinding> = report.order.iter().map(|one| of_order(report, one)).collect();
     let depends_on_order = |policies: &[Text]| {
         let is_known = |one: &OrderDependence| policies.iter().all(|policy| one.policies.contains(policy));
         report.order.iter().any(is_known)
@@ -34,12 +34,13 @@ pub fn findings(
     found
 }
 
-fn of_order(dependence: &OrderDependence) -> CheckFinding {
+fn of_order(report: &ObjectReport, dependence: &OrderDependence) -> CheckFinding {
     let OrderDependence { policies, fields, failing, results } = dependence;
     CheckFinding {
         failing: failing.clone(),
         results: results.clone(),
-        ..CheckFinding::new(CheckFindingKind::Order, policies.clone(), fields.clone())
+        secrets: report.secrets.clone(),
+        ..CheckFinding::new(CheckFindingKind::Order, policies.clone(), shown(report, fields.iter()))
     }
 }
 
@@ -60,29 +61,35 @@ fn of_impact(report: &ObjectReport, is_update: bool) -> Vec<CheckFinding> {
         (CheckFindingKind::Immutable, !impact.immutable.is_empty(), impact.immutable),
     ];
     let finding = |(kind, is_found, fields): (CheckFindingKind, bool, Vec<Pointer>)| {
-        is_found.then(|| CheckFinding::new(kind, writers(report, &fields), fields))
+        is_found.then(|| CheckFinding::new(kind, writers(report, &fields), shown(report, fields.iter())))
     };
     all.into_iter().filter_map(finding).collect()
 }
 
+/// Fields of an object, with secrets in keys masked.
+fn shown<'f>(report: &ObjectReport, fields: impl Iterator<Item = &'f Pointer>) -> Vec<Pointer> {
+    fields.map(|field| report.shown_place(field)).collect()
+}
+
+/// The policies that changed something. Changes beside an error of the policy are discarded.
+fn acting(report: &ObjectReport) -> Vec<Text> {
+    let is_acting = |policy: &&PolicyReport| {
+        !policy.has_error() && policy.rules.iter().any(|rule| !rule.changes().is_empty())
+    };
+    report.policies.iter().filter(is_acting).map(|policy| policy.policy.clone()).collect()
+}
+
 /// The policies that changed one of these fields; all that changed something, if none did.
 fn writers(report: &ObjectReport, fields: &[Pointer]) -> Vec<Text> {
-    let (mut all, mut found): (Vec<Text>, Vec<Text>) = (Vec::new(), Vec::new());
-    for (policy, rule) in report.rules() {
+    let mut found: Vec<Text> = Vec::new();
+    for (policy, rule) in report.rules().filter(|(policy, _)| !policy.has_error()) {
         let changes = rule.changes();
-        if changes.is_empty() {
-            continue;
-        }
-        let name = &policy.policy;
         let touches = |field: &Pointer| {
             changes.iter().any(|one| one.pointer.contains(field) || field.contains(&one.pointer))
         };
-        if fields.iter().any(touches) && !found.contains(name) {
-            found.push(name.clone());
-        }
-        if !all.contains(name) {
-            all.push(name.clone());
+        if fields.iter().any(touches) && !found.contains(&policy.policy) {
+            found.push(policy.policy.clone());
         }
     }
-    if found.is_empty() { all } else { found }
+    if found.is_empty() { acting(report) } else { found }
 }

@@ -16,7 +16,7 @@ struct Written {
 pub(super) fn findings(report: &ObjectReport) -> Vec<CheckFinding> {
     let mut written: BTreeMap<Pointer, Written> = BTreeMap::new();
     let mut found: BTreeMap<(Text, Text, CheckFindingKind), Vec<Pointer>> = BTreeMap::new();
-    for (policy, rule) in report.rules() {
+    for (policy, rule) in report.rules().filter(|(policy, _)| !policy.has_error()) {
         let Outcome::Patched { before, after } = &rule.outcome else { continue };
         let fields: Vec<Pointer> = changes(before, after)
             .into_iter()

@@ -1,8 +1,10 @@
 //! The Pods of a template: policies see them again when a controller creates them.
 
 use crate::engine::{Engine, World};
-use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, PolicyReport};
+use crate::report::{CheckFinding, CheckFindingKind, ObjectReport};
 use crate::value::{Pointer, Text, Value};
+
+use super::acting;
 
 /// The places of templates: those of most workloads, of a `CronJob`.
 const TEMPLATES: [&[&str]; 2] = [&["spec", "template"], &["spec", "jobTemplate", "spec", "template"]];
@@ -17,16 +19,17 @@ pub(super) fn finding(engine: &Engine, report: &ObjectReport, world: &dyn World)
     if !created.is_changed() {
         return None;
     }
-    let is_acting = |policy: &&PolicyReport| policy.rules.iter().any(|rule| !rule.changes().is_empty());
-    let policies: Vec<Text> =
-        created.policies.iter().filter(is_acting).map(|policy| policy.policy.clone()).collect();
+    let policies = acting(&created);
     // A policy for Pods alone never saw the template.
     let has_seen = |name: &&Text| report.policies.iter().any(|policy| policy.policy == **name);
     policies.iter().find(has_seen)?;
     let template = at.iter().fold(Pointer::ROOT, |at, key| at.key(*key));
     let changes = created.changes().into_iter();
-    let fields = changes.map(|change| report.shown_place(&template.join(&change.pointer))).collect();
+    let fields = changes.map(|change| template.join(&created.shown_place(&change.pointer))).collect();
+    let mut secrets = report.secrets.clone();
+    secrets.extend(&created.secrets);
     Some(CheckFinding {
+        secrets,
         results: Some(Box::new([created.before.clone(), created.after])),
         ..CheckFinding::new(CheckFindingKind::PodChangedAgain, policies, fields)
     })

@@ -1,8 +1,10 @@
 //! Whether the result of the policies is stable: a cluster admits objects again and again.
 
 use crate::engine::{Engine, World};
-use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, PolicyReport, Settling};
-use crate::value::{Pointer, Text, Value};
+use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, Settling};
+use crate::value::Value;
+
+use super::{acting, shown};
 
 /// So many admissions after the first are tried.
 const MAX_ADMISSIONS: usize = 8;
@@ -18,13 +20,11 @@ pub(super) fn finding(
     if !second.is_changed() && !fails {
         return None;
     }
-    let is_acting = |policy: &&PolicyReport| {
-        if fails { policy.has_error() } else { policy.rules.iter().any(|rule| !rule.changes().is_empty()) }
-    };
-    let policies: Vec<Text> =
-        second.policies.iter().filter(is_acting).map(|policy| policy.policy.clone()).collect();
-    let fields: Vec<Pointer> =
-        second.changes().iter().map(|change| report.shown_place(&change.pointer)).collect();
+    let failing =
+        second.policies.iter().filter(|policy| policy.has_error()).map(|policy| policy.policy.clone());
+    let policies = if fails { failing.collect() } else { acting(&second) };
+    let changes = second.changes();
+    let fields = shown(&second, changes.iter().map(|change| &change.pointer));
     let settling = if fails {
         Settling::Fails
     } else {
@@ -33,8 +33,11 @@ pub(super) fn finding(
             (!next.has_error() || report.has_error()).then_some(next.after)
         })
     };
+    let mut secrets = report.secrets.clone();
+    secrets.extend(&second.secrets);
     Some(CheckFinding {
         settling: Some(settling),
+        secrets,
         results: second.is_changed().then(|| Box::new([report.after.clone(), second.after])),
         ..CheckFinding::new(CheckFindingKind::NotIdempotent, policies, fields)
     })

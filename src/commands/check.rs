@@ -64,7 +64,7 @@ static FORMATS: &[FormatChoice<()>] = &[
 
 pub(super) fn run(arguments: Arguments) -> Exit {
     let Arguments { inputs, rules, output } = arguments;
-    let options = RunOptions { keep_going: true, finds: true, ..rules.choose(inputs.into()) };
+    let options = RunOptions { keep_going: true, checks_policies: true, ..rules.choose(inputs.into()) };
     on_threads(&options, |reporter| {
         let session = Session::open(&options, reporter);
         let format = (output.format)(());

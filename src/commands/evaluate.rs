@@ -22,7 +22,7 @@ pub(super) struct Evaluator<'a, W> {
     /// Whether each changed object is evaluated a second time.
     pub(super) check_idempotent: bool,
     /// Whether it is checked how the policies get along on each object.
-    pub(super) finds: bool,
+    pub(super) checks_policies: bool,
     /// Whether the other inputs are evaluated where one cannot be read.
     pub(super) keep_going: bool,
     /// Whether objects without a text come from a cluster.
@@ -184,7 +184,7 @@ impl<'a, W: World> Evaluator<'a, W> {
             old,
             stored: None,
             check_idempotent: false,
-            finds: false,
+            checks_policies: false,
             keep_going: false,
             live: false,
             recording: None,
@@ -278,7 +278,7 @@ impl<'a, W: World> Evaluator<'a, W> {
         }
         let after = report.is_changed().then(|| report.after.clone());
         let second_run = self.second_run(stored, &report);
-        let findings = if self.finds {
+        let findings = if self.checks_policies {
             check::findings(self.engine, &report, (stored, is_update), self.world)
         } else {
             Vec::new()

@@ -78,7 +78,7 @@ pub(super) struct RunOptions {
     /// Whether each changed object is evaluated a second time.
     pub(super) check_idempotent: bool,
     /// Whether it is checked how the policies get along.
-    pub(super) finds: bool,
+    pub(super) checks_policies: bool,
     /// The time that policies see; `None` for the start of the run.
     pub(super) now: Option<Timestamp>,
     /// The seed of random values.

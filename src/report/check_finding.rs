@@ -1,5 +1,6 @@
 //! What is wrong with the policies of a set together.
 
+use crate::secrets::Secrets;
 use crate::value::{Pointer, Text, Value};
 
 /// What is wrong with the policies together.
@@ -41,7 +42,7 @@ impl CheckFindingKind {
 }
 
 /// What is wrong with the policies together, on one object.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct CheckFinding {
     /// What it is.
     pub kind: CheckFindingKind,
@@ -55,12 +56,22 @@ pub struct CheckFinding {
     pub settling: Option<Settling>,
     /// Two states of the object: the results of both orders, or the result and what another admission makes of it.
     pub results: Option<Box<[Value; 2]>>,
+    /// The Secrets that were read for these states.
+    pub secrets: Secrets,
 }
 
 impl CheckFinding {
     /// A finding with fields alone.
-    pub const fn new(kind: CheckFindingKind, policies: Vec<Text>, fields: Vec<Pointer>) -> Self {
-        Self { kind, policies, fields, failing: Vec::new(), settling: None, results: None }
+    pub fn new(kind: CheckFindingKind, policies: Vec<Text>, fields: Vec<Pointer>) -> Self {
+        Self {
+            kind,
+            policies,
+            fields,
+            failing: Vec::new(),
+            settling: None,
+            results: None,
+            secrets: Secrets::default(),
+        }
     }
 }
 

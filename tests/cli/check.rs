@@ -69,3 +69,15 @@ fn inputs_that_cannot_be_read_are_no_clean_result() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("missing.yaml"));
 }
+
+#[test]
+fn a_run_without_a_result_has_json_too() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
+    command.args(["check", "-o", "json", "-p", "expected.txt", "-f", "input.yaml"]).env_clear();
+    let output = command.current_dir(folder("no-finding")).output().expect("the program runs");
+    let report = Value::from_json(&String::from_utf8(output.stdout).expect("UTF-8")).expect("JSON");
+    assert_eq!(report.get("findings").map(Value::to_json).as_deref(), Some("[]"));
+    let message = report.get("diagnostics").and_then(|all| all.at(0)).and_then(|one| one.get("message"));
+    assert!(message.and_then(Value::as_str).is_some_and(|message| message.contains("expected.txt")));
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -58,7 +58,7 @@ pub(super) struct Session {
     /// Notes on the inputs, reported at the end of the run.
     notes: Vec<Note>,
     check_idempotent: bool,
-    finds: bool,
+    checks_policies: bool,
     pub(super) keep_going: bool,
     live: bool,
     pub(super) shows_secrets: bool,
@@ -192,7 +192,7 @@ impl Session {
             objects,
             notes,
             check_idempotent: options.check_idempotent,
-            finds: options.finds,
+            checks_policies: options.checks_policies,
             keep_going: options.keep_going,
             live: options.is_live(),
             cluster,
@@ -228,7 +228,7 @@ impl Session {
         Evaluator {
             stored: self.stored.as_ref(),
             check_idempotent: self.check_idempotent,
-            finds: self.finds,
+            checks_policies: self.checks_policies,
             keep_going: self.keep_going,
             live: self.live,
             recording: self.recording.as_deref(),

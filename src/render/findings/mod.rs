@@ -12,7 +12,7 @@ mod policy_report;
 mod sarif;
 mod suites;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{self, Write};
 
@@ -50,20 +50,32 @@ pub struct RunEnd<'a> {
     pub gaps: &'a MissingData,
 }
 
-/// The codes of the findings of a run, to tell diagnostics that repeat them.
+/// What the findings of a run say, to tell diagnostics that repeat them: codes, and what rule and policy are called
+/// together.
 #[derive(Debug, Default)]
-pub(super) struct SeenCodes(BTreeSet<Code>);
+pub(super) struct SeenFindings(BTreeMap<Code, BTreeSet<String>>);
 
-impl SeenCodes {
+impl SeenFindings {
     /// Adds those of a group.
     pub(super) fn add(&mut self, group: &FindingGroup) {
-        self.0.extend(group.problems().filter_map(|finding| finding.code));
+        for finding in group.problems() {
+            let Some(code) = finding.code else { continue };
+            let titles = self.0.entry(code).or_default();
+            if !titles.contains(&finding.title) {
+                titles.insert(finding.title.clone());
+            }
+        }
     }
 
-    /// The diagnostics that repeat no finding.
+    /// The diagnostics that repeat no finding. Those about a rule name it; those about a dry run name none.
     pub(super) fn others(&self, diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
-        let is_other = |one: &&Diagnostic| Code::named(&one.code).is_none_or(|code| !self.0.contains(&code));
-        diagnostics.iter().filter(is_other).cloned().collect()
+        let is_repeated = |one: &Diagnostic| {
+            let titles = Code::named(&one.code).and_then(|code| Some((code, self.0.get(&code)?)));
+            titles.is_some_and(|(code, titles)| {
+                code == Code::DryRunRefused || titles.iter().any(|title| one.message.contains(title))
+            })
+        };
+        diagnostics.iter().filter(|one| !is_repeated(one)).cloned().collect()
     }
 }
 

@@ -7,7 +7,9 @@ use std::io::{self, Write};
 use crate::render::diff::object_diff;
 use crate::render::printable::printable_line;
 use crate::render::{Origin, counted, first_names};
-use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, Settling};
+use crate::report::{
+    CheckFinding, CheckFindingKind, Diagnostic, MissingData, ObjectReport, Settling, Totals,
+};
 use crate::value::{Text, Value};
 
 use super::report::diagnostic_json;
@@ -32,6 +34,16 @@ impl Format for CheckReport {
         Box::new(CheckWriter { json: self.json, groups: BTreeMap::new() })
     }
 
+    fn failure(&self, diagnostics: &[Diagnostic]) -> Option<String> {
+        let (tally, gaps) = (Totals::default(), MissingData::default());
+        let totals = RunTotals { tally: &tally, gaps: &gaps, is_live: false, diagnostics };
+        let mut out = Vec::new();
+        if self.json {
+            self.writer().finish(&totals, &mut out).ok()?;
+        }
+        String::from_utf8(out).ok()
+    }
+
     fn shows_impact(&self) -> bool {
         true
     }
@@ -50,6 +62,7 @@ struct Group {
     smallest: String,
     origin: Origin,
     diff: Option<String>,
+    is_hidden: bool,
     fields: BTreeSet<String>,
     failing: BTreeSet<Text>,
 }
@@ -80,6 +93,7 @@ impl CheckWriter {
             smallest: String::new(),
             origin: view.origin(object),
             diff: None,
+            is_hidden: false,
             fields: BTreeSet::new(),
             failing: BTreeSet::new(),
         });
@@ -90,7 +104,8 @@ impl CheckWriter {
             group.weight = weight;
             group.smallest = report.object.as_ref().map_or_else(String::new, ToString::to_string);
             group.origin = view.origin(object);
-            group.diff = finding.results.as_ref().map(|results| shown_diff(report, results));
+            group.diff = shown_diff(report, finding);
+            group.is_hidden = is_hidden(report, finding);
         }
     }
 
@@ -99,12 +114,14 @@ impl CheckWriter {
         for ((kind, policies, settling), group) in &self.groups {
             group.write(*kind, policies, *settling, &mut text);
         }
-        let objects = counted(totals.tally.objects, "object");
-        if self.groups.is_empty() {
-            let _ = writeln!(text, "no findings in {objects}");
+        let findings = if self.groups.is_empty() {
+            "no findings".to_owned()
         } else {
-            let _ = writeln!(text, "{} in {objects}", counted(self.groups.len(), "finding"));
-        }
+            counted(self.groups.len(), "finding")
+        };
+        let errors = totals.tally.errors;
+        let errors = if errors > 0 { format!(", {errors} with errors") } else { String::new() };
+        let _ = writeln!(text, "{findings} in {}{errors}", counted(totals.tally.objects, "object"));
         if !totals.gaps.is_empty() {
             let _ = writeln!(text, "incomplete: {}", totals.gaps);
         }
@@ -113,12 +130,13 @@ impl CheckWriter {
 
     fn write_json(&self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
         let texts = |texts: &mut dyn Iterator<Item = String>| Value::array(texts.map(Value::from).collect());
+        let count = |number: usize| Value::from(i64::try_from(number).unwrap_or(i64::MAX));
         let findings = self.groups.iter().map(|((kind, policies, settling), group)| {
             let mut row = Value::from_iter([
                 ("kind", Value::from(kind.name())),
                 ("policies", texts(&mut policies.iter().map(ToString::to_string))),
                 ("fields", texts(&mut group.fields.iter().cloned())),
-                ("objects", Value::from(i64::try_from(group.objects).unwrap_or(i64::MAX))),
+                ("objects", count(group.objects)),
                 ("smallest", Value::from(group.smallest.clone())),
                 ("origin", Value::from(group.origin.to_string())),
             ]);
@@ -136,7 +154,8 @@ impl CheckWriter {
         });
         let mut members = vec![
             ("findings", Value::array(findings.collect())),
-            ("objects", Value::from(i64::try_from(totals.tally.objects).unwrap_or(i64::MAX))),
+            ("objects", count(totals.tally.objects)),
+            ("errors", count(totals.tally.errors)),
         ];
         if !totals.gaps.is_empty() {
             members.push(("incomplete", Value::from(totals.gaps.to_string())));
@@ -168,6 +187,9 @@ impl Group {
             line("repeats", &settling_text(settling));
         }
         line("smallest", &format!("{} ({})", self.smallest, self.origin));
+        if self.is_hidden {
+            line("result", "not shown, because it may have values of Secrets (--show-secrets)");
+        }
         for text in self.diff.iter().flat_map(|diff| diff.lines()) {
             let _ = writeln!(out, "    {}", printable_line(text));
         }
@@ -175,10 +197,17 @@ impl Group {
     }
 }
 
-/// The difference of two states, with values of Secrets masked.
-fn shown_diff(report: &ObjectReport, results: &[Value; 2]) -> String {
-    let secrets = (!report.shows_secrets).then_some(&report.secrets);
-    object_diff(&results[0], &results[1], secrets)
+/// The difference of the two states of a finding, with values of Secrets masked.
+fn shown_diff(report: &ObjectReport, finding: &CheckFinding) -> Option<String> {
+    let [before, after] = &**finding.results.as_ref()?;
+    let secrets = (!report.shows_secrets).then_some(&finding.secrets);
+    (!is_hidden(report, finding)).then(|| object_diff(before, after, secrets))
+}
+
+/// Whether the states of a finding stay hidden: another evaluation does not know what the first one made of Secrets.
+fn is_hidden(report: &ObjectReport, finding: &CheckFinding) -> bool {
+    let is_of_one_evaluation = finding.kind == CheckFindingKind::Order;
+    finding.results.is_some() && !report.shows_secrets && !is_of_one_evaluation && !finding.secrets.is_empty()
 }
 
 const fn meaning(kind: CheckFindingKind) -> &'static str {

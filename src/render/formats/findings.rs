@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::render::findings::{FindingWriter, RunEnd, SeenCodes, object_findings, path_text};
+use crate::render::findings::{FindingWriter, RunEnd, SeenFindings, object_findings, path_text};
 use crate::report::{Diagnostic, FilePlace, FindingGroup, MissingData};
 
 use super::{DocumentView, Format, FormatWriter, ObjectView, Prepared, RunTotals};
@@ -21,7 +21,7 @@ impl Format for Findings {
     }
 
     fn writer(&self) -> Box<dyn FormatWriter + '_> {
-        Box::new(FindingsWriter { writer: (self.writer)(), seen: SeenCodes::default() })
+        Box::new(FindingsWriter { writer: (self.writer)(), seen: SeenFindings::default() })
     }
 
     fn shows_unchanged_targets(&self) -> bool {
@@ -48,7 +48,7 @@ fn group(view: &DocumentView<'_>, object: &ObjectView<'_>) -> FindingGroup {
 #[derive(Debug)]
 struct FindingsWriter {
     writer: Box<dyn FindingWriter>,
-    seen: SeenCodes,
+    seen: SeenFindings,
 }
 
 impl FormatWriter for FindingsWriter {
