@@ -1,24 +1,11 @@
 //! Reports of policies, applied with the definitions of their kinds by the real kubectl.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
 use test_support::api_server::ApiServer;
 use test_support::skip_without_real_programs;
-
-/// The folder of a Go module that Kyverno's tools are built with.
-fn module(path: &str) -> PathBuf {
-    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools/kyverno");
-    let output = Command::new("go")
-        .args(["mod", "download", "-json", path])
-        .current_dir(tools)
-        .output()
-        .expect("go starts");
-    let module: Value = serde_json::from_slice(&output.stdout).expect("go describes the module as JSON");
-    module["Dir"].as_str().expect("the folder of the module").into()
-}
 
 #[test]
 fn the_api_server_stores_each_report_as_it_is() {
@@ -27,8 +14,8 @@ fn the_api_server_stores_each_report_as_it_is() {
     }
     let server = ApiServer::start();
     for folder in [
-        module("github.com/kyverno/kyverno").join("config/crds/policyreport"),
-        module("github.com/openreports/reports-api").join("config/crd"),
+        test_support::module("kyverno", "github.com/kyverno/kyverno").join("config/crds/policyreport"),
+        test_support::module("kyverno", "github.com/openreports/reports-api").join("config/crd"),
     ] {
         for entry in fs::read_dir(&folder).expect("the folder of the definitions") {
             let path = entry.expect("an entry").path();
