@@ -7,6 +7,8 @@ mod overwritten;
 mod pods;
 mod settling;
 
+use indexmap::IndexSet;
+
 use crate::engine::{Engine, World};
 use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, OrderDependence, PolicyReport};
 use crate::value::{Pointer, Text, Value};
@@ -76,7 +78,9 @@ fn acting(report: &ObjectReport) -> Vec<Text> {
     let is_acting = |policy: &&PolicyReport| {
         !policy.has_error() && policy.rules.iter().any(|rule| !rule.changes().is_empty())
     };
-    report.policies.iter().filter(is_acting).map(|policy| policy.policy.clone()).collect()
+    let names: IndexSet<&Text> =
+        report.policies.iter().filter(is_acting).map(|policy| &policy.policy).collect();
+    names.into_iter().cloned().collect()
 }
 
 /// The policies that changed one of these fields; all that changed something, if none did.

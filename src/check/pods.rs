@@ -1,7 +1,7 @@
 //! The Pods of a template: policies see them again when a controller creates them.
 
 use crate::engine::{Engine, World};
-use crate::report::{CheckFinding, CheckFindingKind, ObjectReport};
+use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, PolicyReport, RuleReport};
 use crate::value::{Pointer, Text, Value};
 
 use super::acting;
@@ -19,12 +19,17 @@ pub(super) fn finding(engine: &Engine, report: &ObjectReport, world: &dyn World)
     if !created.is_changed() {
         return None;
     }
-    let policies = acting(&created);
-    // A policy for Pods alone never saw the template.
-    let has_seen = |name: &&Text| report.policies.iter().any(|policy| policy.policy == **name);
-    policies.iter().find(has_seen)?;
+    // Policies for Pods alone did not change the template.
+    let of_workload = acting(report);
+    let again: Vec<&PolicyReport> =
+        created.policies.iter().filter(|policy| of_workload.contains(&policy.policy)).collect();
+    let policies: Vec<Text> =
+        acting(&created).into_iter().filter(|name| of_workload.contains(name)).collect();
+    if policies.is_empty() {
+        return None;
+    }
     let template = at.iter().fold(Pointer::ROOT, |at, key| at.key(*key));
-    let changes = created.changes().into_iter();
+    let changes = again.iter().flat_map(|policy| &policy.rules).flat_map(RuleReport::changes);
     let fields = changes.map(|change| template.join(&created.shown_place(&change.pointer))).collect();
     let mut secrets = report.secrets.clone();
     secrets.extend(&created.secrets);
