@@ -1,11 +1,11 @@
 //! Where the admitted view and the object as written lead to different results.
 
 use crate::report::{Outcome, PolicyReport, RuleReport, SkipReason, ViewDifference, ViewReport};
-use crate::value::{Change, ChangeKind, PathSet, Pointer, Segment, Step, Value, changes};
+use crate::value::{Change, ChangeKind, PathSet, Pointer, Step, Value, changes};
 
 use super::evaluation::Evaluation;
 use super::order_check::Step as PolicyStep;
-use super::rerun::{Differences, Effect, Ran, Rerun, rerun};
+use super::rerun::{Differences, Effect, Ran, Rerun, apply_change, rerun};
 
 /// So many fields of a rule are tried, to find those that decide.
 const MAX_TRIED_FIELDS: usize = 16;
@@ -72,7 +72,7 @@ fn differences(
     if !policies.iter().any(|policy| of_written.concern(policy)) {
         return None;
     }
-    let on_written = rerun(evaluation, &policies, written, of_written);
+    let on_written = rerun(evaluation, &policies, || written.clone(), of_written);
     let effects = &on_written.effects;
     let mut differing = Vec::new();
     for (index, (policy, effect)) in policies.iter().zip(effects).enumerate() {
@@ -91,6 +91,7 @@ fn differences(
     };
     if differing.is_empty()
         || reports.iter().zip(effects).all(has_same_failure)
+            && !on_written.is_surely_other(evaluation, &policies, after)
             && evaluation.placed.without_namespace(on_written.result(evaluation, &policies, written))
                 == *after
     {
@@ -148,9 +149,14 @@ fn deciding<'a>(
     }
     let matters = |field: &&&Default| {
         let admitted = &evaluation.placed.object;
-        let object = field.undone(admitted);
-        let differences = Differences::between(evaluation, admitted, &object);
-        let Rerun { effects, .. } = rerun(evaluation, policies, &object, differences);
+        let undo = field.undo();
+        let undone = || {
+            let mut object = admitted.clone();
+            apply_change(&undo.kind, &undo.pointer, &mut object);
+            object
+        };
+        let differences = Differences::of(admitted, undo.clone());
+        let Rerun { effects, .. } = rerun(evaluation, policies, undone, differences);
         effects.last().is_some_and(|effect| !is_same(effect, rule))
     };
     let mut deciding: Vec<&Default> = fields.iter().take(MAX_TRIED_FIELDS).filter(matters).copied().collect();
@@ -185,21 +191,24 @@ pub(super) fn is_same(effect: &Effect, rule: &RuleReport) -> bool {
         let outcomes = [&other.outcome, &rule.outcome];
         let [one, other] = outcomes.map(Outcome::word);
         one == other && {
-            let [one, other] = outcomes.map(leaves);
+            let [mut one, mut other] = outcomes.map(leaves);
             one == other
+                || one.len() == other.len() && {
+                    one.sort_by(|(one, _), (other, _)| one.cmp(other));
+                    other.sort_by(|(one, _), (other, _)| one.cmp(other));
+                    one == other
+                }
         }
     })
 }
 
-/// The values that a rule sets or removes, in the order of their fields.
+/// The values that a rule sets or removes.
 fn leaves(outcome: &Outcome) -> Vec<(Pointer, Option<Value>)> {
     let mut leaves = Vec::new();
     if let Outcome::Patched { before, after } = outcome {
         changes(before, after).into_iter().for_each(|change| add_defaults(change, &mut leaves));
     }
-    let mut leaves = Vec::from_iter(leaves.into_iter().map(|leaf| (leaf.field, leaf.admitted)));
-    leaves.sort_by(|(one, _), (other, _)| one.cmp(other));
-    leaves
+    leaves.into_iter().map(|leaf| (leaf.field, leaf.admitted)).collect()
 }
 
 /// Adds the values that a change sets or removes, those without members of their own.
@@ -227,27 +236,15 @@ fn add_leaves(field: Pointer, value: &Value, found: &mut Vec<Default>) {
 }
 
 impl Default {
-    /// The admitted object with this field as it is written.
-    fn undone(&self, admitted: &Value) -> Value {
-        let mut object = admitted.clone();
-        let Some((last, parents)) = self.field.segments().split_last() else { return object };
-        let parent = parents.iter().try_fold(&mut object, |node, segment| match segment {
-            Segment::Key(key) => node.as_object_mut()?.get_mut(key),
-            Segment::Index(index) => node.as_array_mut()?.get_mut(*index),
-        });
-        match (parent, last, &self.written) {
-            (Some(parent), Segment::Key(key), Some(value)) => parent.insert(key.clone(), value.clone()),
-            (Some(parent), Segment::Key(key), None) => drop(parent.remove(key)),
-            (Some(parent), Segment::Index(index), written) => {
-                if let Some(items) = parent.as_array_mut().filter(|items| *index < items.len()) {
-                    match written {
-                        Some(value) => items[*index] = value.clone(),
-                        None => drop(items.remove(*index)),
-                    }
-                }
+    /// What makes the field of the admitted object as it is written.
+    fn undo(&self) -> Change {
+        let kind = match (&self.written, &self.admitted) {
+            (Some(written), Some(admitted)) => {
+                ChangeKind::Replace { before: admitted.clone(), after: written.clone() }
             }
-            (None, ..) => {}
-        }
-        object
+            (Some(written), None) => ChangeKind::Add(written.clone()),
+            (None, admitted) => ChangeKind::Remove(admitted.clone().unwrap_or_default()),
+        };
+        Change { pointer: self.field.clone(), kind }
     }
 }
