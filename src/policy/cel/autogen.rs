@@ -250,10 +250,21 @@ fn wrapped(content: &str, rest: &str, template: &[&str]) -> String {
 fn as_documented(text: &str, template: &[&str]) -> String {
     let below = template.join(".");
     let stored = ["object", "oldObject"];
-    let text = replace_paths(text, &stored, ".spec", &format!(".{below}.spec"));
-    let text = replace_paths(&text, &stored, ".metadata.labels", &format!(".{below}.metadata.labels"));
-    let text =
-        replace_paths(&text, &stored, ".metadata.annotations", &format!(".{below}.metadata.annotations"));
+    let paths = [
+        (".spec", ".spec"),
+        (".?spec", ".?spec"),
+        (".metadata.labels", ".metadata.labels"),
+        (".metadata.annotations", ".metadata.annotations"),
+        // A template may lack the metadata that each Pod has.
+        (".metadata.?labels", ".?metadata.?labels"),
+        (".metadata.?annotations", ".?metadata.?annotations"),
+        (".?metadata.?labels", ".?metadata.?labels"),
+        (".?metadata.?annotations", ".?metadata.?annotations"),
+    ];
+    let moved = |text: String, (path, moved): (&str, &str)| {
+        replace_paths(&text, &stored, path, &format!(".{below}{moved}"))
+    };
+    let text = paths.into_iter().fold(text.to_owned(), moved);
     // Constructors of fields, then those of whole objects.
     let text = replace_paths(&text, &["Object"], ".", &format!(".{below}."));
     wrap_constructors(&text, template)

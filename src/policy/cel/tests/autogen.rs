@@ -63,6 +63,14 @@ const EXPRESSIONS: &[(&str, &str, Option<&str>)] = &[
         None,
     ),
     (
+        "object.metadata.?labels.?a.hasValue() ? object.?spec.hostname : object.?metadata.?annotations.?a",
+        "object.metadata.?labels.?a.hasValue() ? object.?spec.hostname : object.?metadata.?annotations.?a",
+        Some(
+            "object.spec.template.?metadata.?labels.?a.hasValue() ? object.spec.template.?spec.hostname : \
+             object.spec.template.?metadata.?annotations.?a",
+        ),
+    ),
+    (
         "[JSONPatch{op: \"add\", path: \"/spec/x\", value: object.spec.y}]",
         "[JSONPatch{op: \"add\", path: \"/spec/x\", value: object.spec.y}]",
         Some("[JSONPatch{op: \"add\", path: \"/spec/template/spec/x\", value: object.spec.template.spec.y}]"),
