@@ -1,14 +1,15 @@
 //! The output of `check`: each folder of `tests/cli/check_cases` holds `policy.yaml`, `input.yaml` and `expected.txt`;
 //! where needed `options` (one argument a line). The exit code is 1 if there is a finding.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use kyv::value::Value;
 
+use crate::cases;
+
 fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/check_cases").join(name)
+    cases::folder("check_cases").join(name)
 }
 
 fn check(folder: &Path, arguments: &[&str]) -> Output {
@@ -19,27 +20,8 @@ fn check(folder: &Path, arguments: &[&str]) -> Output {
 
 #[test]
 fn findings_are_shown_with_the_smallest_object() {
-    let cases = fs::read_dir(folder("")).expect("the cases are there");
-    let mut cases: Vec<PathBuf> = cases.map(|entry| entry.expect("a case").path()).collect();
-    cases.sort();
-    assert!(cases.len() >= 7, "{cases:?}");
-    let mut failed = Vec::new();
-    for folder in cases {
-        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
-        let options = read("options");
-        let output = check(&folder, &options.lines().collect::<Vec<_>>());
-        let (shown, expected) = (String::from_utf8(output.stdout).expect("UTF-8"), read("expected.txt"));
-        let code = i32::from(!expected.starts_with("no findings"));
-        if shown != expected || output.status.code() != Some(code) {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            failed.push(format!(
-                "{}: {}\n{shown}\n-- wanted:\n{expected}\n{said}",
-                folder.display(),
-                output.status
-            ));
-        }
-    }
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    let code = |expected: &str| i32::from(!expected.starts_with("no findings"));
+    cases::check_all("check_cases", 7, check, code);
 }
 
 #[test]

@@ -2,20 +2,12 @@
 //! `expected.txt`; where needed `options` (one argument a line) and `exit` (the exit code).
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-kyv");
+use crate::cases;
 
-fn cases() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/explain_cases");
-    let mut cases: Vec<_> = fs::read_dir(folder)
-        .expect("the cases are there")
-        .map(|entry| entry.expect("a case").path())
-        .collect();
-    cases.sort();
-    cases
-}
+const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-kyv");
 
 fn explain(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(PROGRAM);
@@ -24,33 +16,14 @@ fn explain(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 fn case(name: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/explain_cases").join(name);
-    let output = explain(&folder, arguments);
+    let output = explain(&cases::folder("explain_cases").join(name), arguments);
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
 #[test]
 fn explain_output_matches_snapshots() {
-    let cases = cases();
-    assert!(cases.len() >= 15, "{cases:?}");
-    let mut failed = Vec::new();
-    for folder in cases {
-        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
-        let options = read("options");
-        let output = explain(&folder, &options.lines().collect::<Vec<_>>());
-        let (shown, expected) = (String::from_utf8(output.stdout).unwrap(), read("expected.txt"));
-        let code = read("exit").trim().parse().unwrap_or(0);
-        if shown != expected || output.status.code() != Some(code) {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            failed.push(format!(
-                "{}: {}\n{shown}\n-- wanted:\n{expected}\n{said}",
-                folder.display(),
-                output.status
-            ));
-        }
-    }
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    cases::check_all("explain_cases", 15, explain, |_| 0);
 }
 
 #[test]

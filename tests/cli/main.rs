@@ -1,5 +1,6 @@
 //! The command line.
 
+mod cases;
 mod cel;
 mod check;
 mod choice;
