@@ -26,6 +26,11 @@ impl PolicyPlaces<'_> {
         Some(PolicyPlace { position: place.to_string(), excerpt })
     }
 
+    /// The place of a rule.
+    pub(super) fn rule(&self, policy: &Text, rule: &Text) -> Option<FilePlace> {
+        self.find(policy, rule, None).map(|place| place_in_file(&place))
+    }
+
     /// The place of a node or expression of a rule, else that of the rule.
     fn find(&self, policy: &Text, rule: &Text, place: Option<&RulePlace>) -> Option<Place> {
         let name = policy;
@@ -88,10 +93,15 @@ impl RulePlaces for CachedPlaces<'_> {
 
 /// A place with a path as other programs know it.
 pub(super) fn place_in_file(place: &Place) -> FilePlace {
-    let path = place.name().replace(std::path::MAIN_SEPARATOR, "/");
     FilePlace {
-        file: printable_line(path.strip_prefix("./").unwrap_or(&path)).into(),
+        file: file_name(place.name()),
         line: place.position().line,
         column: Some(place.position().column),
     }
+}
+
+/// The path of a file as other programs know it.
+pub(super) fn file_name(path: &str) -> Text {
+    let path = path.replace(std::path::MAIN_SEPARATOR, "/");
+    printable_line(path.strip_prefix("./").unwrap_or(&path)).into()
 }

@@ -1,6 +1,7 @@
 //! Reports and values as text: diff, patches, JSON, tables, Markdown, with secrets masked.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod coverage;
 mod diff;
 mod explain;
 mod findings;
@@ -21,6 +22,7 @@ use std::fmt;
 use crate::value::{Text, Value};
 use crate::yaml;
 
+pub use coverage::{coverage_json, coverage_lcov, coverage_text};
 pub use diff::{DiffStyle, Palette, object_diff, unified_diff};
 pub use explain::{Explanation, MisnamedResource, RuleSource, RuleSources};
 pub use findings::{

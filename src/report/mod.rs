@@ -4,6 +4,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod check_finding;
+mod coverage;
 mod diagnostic;
 mod finding;
 mod impact;
@@ -23,6 +24,7 @@ use crate::semantics::DivergenceSet;
 use crate::value::{Change, ObjectRef, Pointer, Text, Value, changes};
 
 pub use check_finding::{CheckFinding, CheckFindingKind, Settling};
+pub use coverage::{MissingBranch, RuleCoverage};
 pub use diagnostic::{Diagnostic, Severity};
 pub use finding::{FilePlace, Finding, FindingGroup, FindingResult};
 pub use impact::Impact;

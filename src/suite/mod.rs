@@ -6,8 +6,10 @@
 
 mod check;
 mod compare;
+mod coverage;
 mod document;
 
 pub use check::{Evaluation, ExpectedFiles, SuiteRun, TargetState, UnreadableFile, check, unmatched_names};
 pub use compare::{in_order_of, is_same};
+pub use coverage::Coverage;
 pub use document::{Expectation, ResourceSpec, Status, Suite};

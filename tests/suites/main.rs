@@ -3,6 +3,7 @@
 mod cel_conformance;
 mod conformance;
 mod converted;
+mod coverage;
 mod differential;
 mod init;
 mod order;

@@ -14,8 +14,8 @@ use crate::resources::KindScope;
 use crate::semantics::{Dialect, DivergenceTracker};
 use crate::source::{
     ContextObjectLoader, ContextObjects, CustomKind, ExceptionLoader, Head, LoadedPolicies, LoadedValues,
-    Location, OfflineWorld, Place, PolicyLoader, PolicyWarning, Refused, SourceError, custom_kinds, items_of,
-    load_user, load_values, read_all, read_file, read_text, values_inside,
+    Location, OfflineWorld, Place, PolicyLoader, PolicyTexts, PolicyWarning, Refused, SourceError,
+    custom_kinds, items_of, load_user, load_values, read_all, read_file, read_text, values_inside,
 };
 use crate::suite::{Suite, UnreadableFile};
 use crate::value::{ObjectRef, Pointer, Text, Value};
@@ -26,6 +26,8 @@ use crate::yaml::{Document, Limits, Source};
 pub(super) struct Loaded {
     pub(super) suite: Suite,
     pub(super) policies: Vec<Policy>,
+    /// Their texts.
+    pub(super) texts: PolicyTexts,
     /// Policies that do not run, with the reason.
     pub(super) skipped: BTreeMap<Text, (Verdict, String)>,
     pub(super) exceptions: PolicyExceptions,
@@ -67,7 +69,7 @@ pub(super) struct Loader<'a> {
 
 impl Loader<'_> {
     pub(super) fn load(mut self, document: &Document, suite: Suite) -> Result<Loaded, Refused> {
-        let (policies, skipped) = self.policies(&suite.policies);
+        let (policies, texts, skipped) = self.policies(&suite.policies);
         let (exceptions, cel_exceptions) = self.exceptions(&suite.exceptions, &policies, &skipped);
         let objects = self.objects(&suite.resources);
         let targets = self.objects(&suite.targets);
@@ -97,6 +99,7 @@ impl Loader<'_> {
         Ok(Loaded {
             suite,
             policies,
+            texts,
             skipped,
             exceptions,
             cel_exceptions,
@@ -140,7 +143,7 @@ impl Loader<'_> {
         self.collect(read).unwrap_or_default()
     }
 
-    fn policies(&mut self, names: &[Text]) -> (Vec<Policy>, BTreeMap<Text, (Verdict, String)>) {
+    fn policies(&mut self, names: &[Text]) -> (Vec<Policy>, PolicyTexts, BTreeMap<Text, (Verdict, String)>) {
         let mut loader = PolicyLoader::new(self.dialect, self.limits);
         let mut skipped = BTreeMap::new();
         let mut classic = false;
@@ -173,23 +176,24 @@ impl Loader<'_> {
                 self.refused.errors.push(SourceError::no_policy(self.path(name).display().to_string()));
             }
         }
-        let policies = if classic {
+        let (policies, texts) = if classic {
             match loader.finish("") {
-                Ok(LoadedPolicies { policies, warnings, .. }) => {
+                Ok(LoadedPolicies { policies, warnings, texts, .. }) => {
                     self.warnings.extend(warnings);
-                    policies
+                    (policies, texts)
                 }
                 Err(refused) => {
                     self.refused.divergences.extend(refused.divergences);
                     self.refused.errors.extend(refused.errors);
-                    Vec::new()
+                    Default::default()
                 }
             }
         } else {
-            Vec::new()
+            Default::default()
         };
+        let texts = PolicyTexts::new(&policies, texts, Vec::new());
         skipped.retain(|name, _| policies.iter().all(|policy| policy.meta().name != *name));
-        (policies, skipped)
+        (policies, texts, skipped)
     }
 
     /// The exceptions from the policies.

@@ -17,12 +17,14 @@ use jiff::Timestamp;
 use crate::diagnostics::{Code, Coded as _};
 use crate::engine::InputNames;
 use crate::render::{
-    FindingWriter, Github, Gitlab, Palette, RunEnd, Sarif, SuiteView, counted, suite_findings, suite_totals,
-    suites_json, suites_junit, suites_markdown, suites_text, unsupported_rows,
+    FindingWriter, Github, Gitlab, Palette, RunEnd, Sarif, SuiteView, counted, coverage_json, coverage_lcov,
+    coverage_text, suite_findings, suite_totals, suites_json, suites_junit, suites_markdown, suites_text,
+    unsupported_rows,
 };
 use crate::report::{Diagnostic, Severity, SuiteCounts, SuiteReport, UnloadedSuite};
 use crate::semantics::DivergenceSet;
 use crate::source::{PolicyWarning, SourceError, custom_kinds, find_suites};
+use crate::suite::Coverage;
 
 use super::arguments::{DialectArguments, EngineArguments};
 use super::color::Color;
@@ -117,6 +119,19 @@ pub(super) struct Arguments {
     /// The output format; by default tables.
     #[arg(short, long, alias = "output-format", value_name = "FORMAT", value_enum, help_heading = "Output")]
     output: Option<Output>,
+    /// Print what the suites reach of the rules instead of the results: rules that change no object, and rules
+    /// whose conditions are never false.
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "text",
+        conflicts_with_all = ["output", "update", "init"],
+        help_heading = "Output"
+    )]
+    coverage: Option<CoverageFormat>,
     /// Show only what fails.
     #[arg(long, help_heading = "Output")]
     fail_only: bool,
@@ -156,6 +171,17 @@ enum Output {
     Gitlab,
 }
 
+/// How `--coverage` shows what suites reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum CoverageFormat {
+    /// What is missing, a line each.
+    Text,
+    /// All rules as one JSON object.
+    Json,
+    /// A trace of LCOV, for programs that show coverage.
+    Lcov,
+}
+
 pub(super) fn run(arguments: &Arguments) -> Exit {
     let options = arguments.engine.options();
     let options = RunOptions {
@@ -190,6 +216,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
             admission: options.admission(&kind_schemas),
             kind_schemas,
             selector: &arguments.test_case_selector,
+            covers: arguments.coverage.is_some(),
         };
         let mut results = runner.run(&files);
         let rewrites = results.iter().flat_map(|result| &result.rewrites);
@@ -267,7 +294,9 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
     let is_idle = !results.is_empty() && results.iter().all(|result| matches!(result.report, Ok(None)));
     let mut reports: Vec<SuiteReport> = Vec::new();
     let mut policy_warnings: Vec<PolicyWarning> = Vec::new();
+    let mut coverage = Coverage::default();
     for result in results {
+        coverage.add(result.coverage);
         // Suites may share policies.
         for warning in result.warnings {
             if !policy_warnings.contains(&warning) {
@@ -315,17 +344,22 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
             reporter.error(Exit::Evaluation, Code::RowNotEvaluated, line);
         }
     }
-    let text = match arguments.output {
-        None => suites_text(&reports, &view),
-        Some(Output::Json) => format!("{}\n", suites_json(&reports, &unloaded, &view).to_pretty_json(2)),
-        Some(Output::Junit) => suites_junit(&reports, &unloaded, &view),
-        Some(Output::Markdown) => suites_markdown(&reports, &unloaded, &view),
-        Some(Output::Sarif) => problems(Sarif::default(), &reports, &view, reporter),
-        Some(Output::Github) => problems(Github, &reports, &view, reporter),
-        Some(Output::Gitlab) => problems(Gitlab::default(), &reports, &view, reporter),
+    let text = match (arguments.output, arguments.coverage) {
+        (_, Some(CoverageFormat::Text)) => coverage_text(coverage.rules()),
+        (_, Some(CoverageFormat::Json)) => coverage_json(coverage.rules()),
+        (_, Some(CoverageFormat::Lcov)) => coverage_lcov(coverage.rules()),
+        (None, None) => suites_text(&reports, &view),
+        (Some(Output::Json), None) => {
+            format!("{}\n", suites_json(&reports, &unloaded, &view).to_pretty_json(2))
+        }
+        (Some(Output::Junit), None) => suites_junit(&reports, &unloaded, &view),
+        (Some(Output::Markdown), None) => suites_markdown(&reports, &unloaded, &view),
+        (Some(Output::Sarif), None) => problems(Sarif::default(), &reports, &view, reporter),
+        (Some(Output::Github), None) => problems(Github, &reports, &view, reporter),
+        (Some(Output::Gitlab), None) => problems(Gitlab::default(), &reports, &view, reporter),
     };
     reporter.worsen(print(&text));
-    if arguments.output.is_some() {
+    if arguments.output.is_some() || arguments.coverage.is_some() {
         reporter.summary(&suite_totals(&SuiteCounts::of(&reports)));
     }
 }

@@ -8,15 +8,21 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::admission::{Admission, KindSchemas};
 use crate::commands::options::RunOptions;
+use crate::commands::policy_places::{PolicyPlaces, file_name};
 use crate::diagnostics::Code;
 use crate::engine::{Engine, InputNames, Settings, Targets};
 use crate::patch::Schemas;
 use crate::policy::{Operation, PolicySet};
 use crate::render::failed_rule;
-use crate::report::{ObjectReport, SuiteReport, Verdict};
+use crate::report::{FilePlace, ObjectReport, SuiteReport, Verdict};
 use crate::semantics::DivergenceSet;
-use crate::source::{CustomKind, OfflineWorld, Place, PolicyWarning, Refused, SourceError, read_file};
-use crate::suite::{Evaluation, ExpectedFiles, Suite, SuiteRun, TargetState, check, unmatched_names};
+use crate::source::{
+    CustomKind, OfflineWorld, Place, PolicyWarning, Refused, SourceError, read_file,
+    relative_to_current_folder,
+};
+use crate::suite::{
+    Coverage, Evaluation, ExpectedFiles, Suite, SuiteRun, TargetState, check, unmatched_names,
+};
 use crate::value::{GroupVersionKind, ObjectRef, Text};
 use crate::yaml::Document;
 
@@ -32,6 +38,8 @@ pub(super) struct Runner<'a> {
     pub(super) kind_schemas: KindSchemas,
     pub(super) admission: Option<Admission>,
     pub(super) selector: &'a Selector,
+    /// Whether it is found out what the suites reach of their policies.
+    pub(super) covers: bool,
 }
 
 /// A test document with its results.
@@ -50,6 +58,8 @@ pub(super) struct SuiteResult {
     pub(super) rewrites: Vec<Rewrite>,
     /// The objects that have no expected ones.
     pub(super) creations: Vec<Creation>,
+    /// What it reaches of the policies.
+    pub(super) coverage: Coverage,
     /// The rows that cannot be updated, because their rules failed.
     pub(super) not_updated: Vec<String>,
 }
@@ -70,6 +80,7 @@ impl SuiteResult {
             divergences: DivergenceSet::NONE,
             rewrites: Vec::new(),
             creations: Vec::new(),
+            coverage: Coverage::default(),
             not_updated: Vec::new(),
         }
     }
@@ -166,6 +177,7 @@ impl Runner<'_> {
                 (name.clone(), values.map_err(Clone::clone))
             })
             .collect();
+        let coverage = if self.covers { coverage(&loaded, &runs) } else { Coverage::default() };
         let evaluation = Evaluation {
             policies: &loaded.policies,
             skipped: &loaded.skipped,
@@ -208,6 +220,7 @@ impl Runner<'_> {
             divergences,
             rewrites,
             creations,
+            coverage,
             not_updated,
             ..SuiteResult::skipped(file, notes)
         }
@@ -284,4 +297,18 @@ fn add_to_world(loaded: &Loaded, world: &mut OfflineWorld) {
         world.set_namespace_labels(name.clone(), labels.clone());
     }
     world.set_objects(loaded.context_objects.clone());
+}
+
+/// What a suite reaches of its policies.
+fn coverage(loaded: &Loaded, runs: &[SuiteRun]) -> Coverage {
+    let places = PolicyPlaces { policies: &loaded.policies, texts: &loaded.texts };
+    Coverage::of(&loaded.policies, runs, |policy, rule| {
+        let place = places.rule(&policy.full_name(), rule)?;
+        Some(FilePlace { file: real_path(&place.file), ..place })
+    })
+}
+
+/// The path of a file below the current directory, whatever way a suite goes to it.
+fn real_path(file: &str) -> Text {
+    file_name(&relative_to_current_folder(Path::new(file)).to_string_lossy())
 }

@@ -1,0 +1,114 @@
+//! What test suites reach of policies: as text, as JSON and for programs that read LCOV.
+
+use std::fmt::Write as _;
+
+use crate::report::{MissingBranch, RuleCoverage};
+use crate::value::Value;
+
+use super::printable_line;
+
+/// The share of branches that are reached, and the rules that miss one.
+pub fn coverage_text<'c>(rules: impl IntoIterator<Item = &'c RuleCoverage>) -> String {
+    let mut text = String::new();
+    let (mut branches, mut reached, mut count, mut whole) = (0, 0, 0, 0);
+    for rule in rules {
+        let missing: Vec<MissingBranch> = rule.missing().collect();
+        branches += rule.branches();
+        reached += rule.branches() - missing.len();
+        count += 1;
+        whole += usize::from(missing.is_empty());
+        for one in missing {
+            let RuleCoverage { policy, rule, place, .. } = rule;
+            let _ = writeln!(
+                text,
+                "{}:{}: {}/{}: {}",
+                place.file,
+                place.line,
+                printable_line(policy),
+                printable_line(rule),
+                one.text()
+            );
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    let _ = writeln!(text, "{whole} of {count} rules covered, {reached} of {branches} branches");
+    text
+}
+
+/// The rules as one JSON object, with its line break.
+pub fn coverage_json<'c>(rules: impl IntoIterator<Item = &'c RuleCoverage>) -> String {
+    let rule = |one: &RuleCoverage| {
+        Value::from_iter([
+            ("policy", Value::String(one.policy.clone())),
+            ("rule", Value::String(one.rule.clone())),
+            ("file", Value::String(one.place.file.clone())),
+            ("line", number(one.place.line)),
+            ("hasConditions", Value::from(one.has_conditions)),
+            ("changed", number(one.changed)),
+            ("unchanged", number(one.unchanged)),
+            ("missing", Value::array(one.missing().map(|branch| Value::from(branch.text())).collect())),
+        ])
+    };
+    let rules = rules.into_iter().map(rule).collect();
+    let report = Value::from_iter([("version", Value::from(1)), ("rules", Value::array(rules))]);
+    format!("{}\n", report.to_pretty_json(2))
+}
+
+/// A trace of LCOV: a record for each file, a function for each rule, a branch for each of its branches.
+pub fn coverage_lcov<'c>(rules: impl IntoIterator<Item = &'c RuleCoverage>) -> String {
+    let mut text = String::new();
+    let mut rules = rules.into_iter().peekable();
+    while let Some(first) = rules.next() {
+        let file = &first.place.file;
+        let mut of_file = vec![first];
+        while let Some(next) = rules.next_if(|next| next.place.file == *file) {
+            of_file.push(next);
+        }
+        record(&of_file, &mut text);
+    }
+    text
+}
+
+/// The record of a file.
+fn record(rules: &[&RuleCoverage], text: &mut String) {
+    let Some(first) = rules.first() else { return };
+    let _ = writeln!(text, "TN:\nSF:{}", first.place.file);
+    let name =
+        |rule: &RuleCoverage| printable_line(&format!("{}/{}", rule.policy, rule.rule)).replace(',', ";");
+    for rule in rules {
+        let _ = writeln!(text, "FN:{},{}", rule.place.line, name(rule));
+    }
+    for rule in rules {
+        let _ = writeln!(text, "FNDA:{},{}", rule.changed, name(rule));
+    }
+    let hit = rules.iter().filter(|rule| rule.changed > 0).count();
+    let _ = writeln!(text, "FNF:{}\nFNH:{hit}", rules.len());
+    let (mut found, mut reached) = (0, 0);
+    for (block, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.has_conditions) {
+        for (branch, taken) in [rule.changed, rule.unchanged].into_iter().enumerate() {
+            let _ = writeln!(text, "BRDA:{},{block},{branch},{taken}", rule.place.line);
+            found += 1;
+            reached += usize::from(taken > 0);
+        }
+    }
+    let _ = writeln!(text, "BRF:{found}\nBRH:{reached}");
+    let mut lines: Vec<(usize, usize)> = Vec::new();
+    for rule in rules {
+        // Rules of autogen have the line of the rule that they were made of.
+        match lines.iter_mut().find(|(line, _)| *line == rule.place.line) {
+            Some((_, count)) => *count += rule.changed,
+            None => lines.push((rule.place.line, rule.changed)),
+        }
+    }
+    for (line, count) in &lines {
+        let _ = writeln!(text, "DA:{line},{count}");
+    }
+    let hit = lines.iter().filter(|(_, count)| *count > 0).count();
+    let _ = writeln!(text, "LF:{}\nLH:{hit}\nend_of_record", lines.len());
+}
+
+fn number(number: usize) -> Value {
+    Value::from(i64::try_from(number).unwrap_or(i64::MAX))
+}

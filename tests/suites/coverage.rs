@@ -1,0 +1,87 @@
+//! `test --coverage`: what suites reach of rules.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use kyv::value::Value;
+
+fn test(arguments: &[&str]) -> Output {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suites/covered");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
+    command.arg("test").args(arguments).current_dir(folder).env_clear().output().expect("the program runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+#[test]
+fn branches_that_no_object_reaches_are_listed() {
+    let output = test(&["--coverage"]);
+    let expected = "\
+policy.yaml:7: labels/autogen-team: no object is changed
+policy.yaml:7: labels/autogen-cronjob-team: no object is changed
+policy.yaml:10: labels/tier: no object is changed
+
+2 of 5 rules covered, 4 of 7 branches
+";
+    assert_eq!(stdout(&output), expected);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "1 suite: 1 passed, 0 failed, 2 skipped\n");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn all_rules_are_in_the_report() {
+    let report = Value::from_json(&stdout(&test(&["-q", "--coverage=json"]))).expect("JSON");
+    let rules = report.get("rules").and_then(Value::as_array).expect("rules");
+    let shown: Vec<String> = rules
+        .iter()
+        .map(|rule| {
+            let fields = ["rule", "line", "hasConditions", "changed", "unchanged"];
+            fields.map(|field| rule.get(field).expect(field).to_json()).join(" ")
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            r#""team" 7 false 1 0"#,
+            r#""autogen-team" 7 false 0 0"#,
+            r#""autogen-cronjob-team" 7 false 0 0"#,
+            r#""tier" 10 true 0 1"#,
+            r#""config" 14 true 1 1"#,
+        ]
+    );
+}
+
+#[test]
+fn programs_read_the_trace() {
+    let expected = "\
+TN:
+SF:policy.yaml
+FN:7,labels/team
+FN:7,labels/autogen-team
+FN:7,labels/autogen-cronjob-team
+FN:10,labels/tier
+FN:14,labels/config
+FNDA:1,labels/team
+FNDA:0,labels/autogen-team
+FNDA:0,labels/autogen-cronjob-team
+FNDA:0,labels/tier
+FNDA:1,labels/config
+FNF:5
+FNH:2
+BRDA:10,3,0,0
+BRDA:10,3,1,1
+BRDA:14,4,0,1
+BRDA:14,4,1,1
+BRF:4
+BRH:3
+DA:7,1
+DA:10,0
+DA:14,1
+LF:3
+LH:2
+end_of_record
+";
+    assert_eq!(stdout(&test(&["-q", "--coverage=lcov"])), expected);
+}
