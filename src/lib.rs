@@ -78,6 +78,7 @@ pub mod decode;
 #[doc(hidden)]
 pub mod diagnostics;
 #[doc(hidden)]
+#[doc(hidden)]
 pub mod engine;
 #[doc(hidden)]
 pub mod formats;
@@ -85,6 +86,8 @@ pub mod formats;
 pub mod jmespath;
 #[doc(hidden)]
 pub mod krm;
+#[doc(hidden)]
+pub mod lint;
 #[doc(hidden)]
 pub mod patch;
 #[doc(hidden)]

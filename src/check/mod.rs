@@ -85,15 +85,6 @@ fn acting(report: &ObjectReport) -> Vec<Text> {
 
 /// The policies that changed one of these fields; all that changed something, if none did.
 fn writers(report: &ObjectReport, fields: &[Pointer]) -> Vec<Text> {
-    let mut found: Vec<Text> = Vec::new();
-    for (policy, rule) in report.rules().filter(|(policy, _)| !policy.has_error()) {
-        let changes = rule.changes();
-        let touches = |field: &Pointer| {
-            changes.iter().any(|one| one.pointer.contains(field) || field.contains(&one.pointer))
-        };
-        if fields.iter().any(touches) && !found.contains(&policy.policy) {
-            found.push(policy.policy.clone());
-        }
-    }
+    let found = report.writers(fields);
     if found.is_empty() { acting(report) } else { found }
 }

@@ -31,6 +31,7 @@ mod in_place;
 mod jp;
 mod kubectl;
 mod kyverno_cli;
+mod lint;
 mod live;
 mod man;
 mod manifests;
@@ -104,6 +105,7 @@ struct Cli {
 enum Command {
     Mutate(Box<mutate::Arguments>),
     Diff(Box<diff::Arguments>),
+    Lint(Box<lint::Arguments>),
     Check(Box<check::Arguments>),
     Explain(Box<explain::Arguments>),
     Jp(jp::Arguments),
@@ -145,6 +147,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Mutate(arguments), .. }) => mutate::run(*arguments),
         Ok(Cli { command: Command::Diff(arguments), .. }) => diff::run(*arguments),
         Ok(Cli { command: Command::Check(arguments), .. }) => check::run(*arguments),
+        Ok(Cli { command: Command::Lint(arguments), .. }) => lint::run(&arguments),
         Ok(Cli { command: Command::Explain(arguments), .. }) => explain::run(*arguments),
         Ok(Cli { command: Command::Jp(arguments), .. }) => jp::run(&arguments),
         Ok(Cli { command: Command::Cel(arguments), .. }) => cel::run(&arguments),

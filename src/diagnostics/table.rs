@@ -4,7 +4,7 @@ macro_rules! codes {
     ($($variant:ident = $number:literal $title:literal,)*) => {
         /// A cause of diagnostics. The hundreds are areas: 0 the command line, 1 input files, 2 policies, 3 rules on
         /// objects, 4 missing data, 5 clusters and recordings, 6 test suites, 7 functions and plugins, 8 findings about
-        /// results. Numbers are never used again.
+        /// results, 9 findings about policies. Numbers are never used again.
         #[expect(clippy::doc_markdown, reason = "the titles are plain text")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
@@ -224,4 +224,16 @@ codes! {
     NotConverted = 811 "a rule that has no exact form as CEL",
     NotProven = 812 "a new policy that does not do the same as the old one",
     NotCompared = 813 "policies that cannot be compared",
+
+    NeverHolds = 901 "a condition that never holds",
+    DeprecatedForm = 902 "a deprecated form",
+    AddsAgain = 903 "a patch that adds one more element each time",
+    NoMergeKey = 904 "an element of a merged list without its key",
+    RuleOnDelete = 905 "a rule on the deletion of objects",
+    UnreachableRule = 906 "a rule that never runs",
+    ReplacesMap = 907 "a patch that replaces all labels or annotations",
+    NoAutogen = 908 "a rule for Pods that controllers do not get",
+    AlwaysHolds = 909 "a condition that always holds",
+    IdleSuppression = 910 "a comment that suppresses nothing",
+    GoneFinding = 911 "a finding of the baseline that is gone",
 }

@@ -8,6 +8,7 @@ mod findings;
 mod formats;
 mod json;
 mod junit;
+mod lint;
 mod mask;
 mod messages;
 mod patch;
@@ -34,6 +35,7 @@ pub use formats::{
 };
 pub use json::{impact_json, object_json, tally_json};
 pub use junit::suites_junit;
+pub use lint::{LeftOut, LintFinding, lint_json, lint_text};
 pub use mask::{Masked, mask_beside, masked_states};
 pub use messages::{
     ErrorObjects, PolicyPlace, RuleError, RuleErrorText, RulePlaces, divergence_text, dry_run_line,

@@ -171,6 +171,22 @@ impl ObjectReport {
         names.flatten().collect()
     }
 
+    /// The policies that changed one of these fields, or something below or above it. Changes beside an error of the policy
+    /// are discarded.
+    pub fn writers(&self, fields: &[Pointer]) -> Vec<Text> {
+        let mut found: Vec<Text> = Vec::new();
+        for (policy, rule) in self.rules().filter(|(policy, _)| !policy.has_error()) {
+            let changes = rule.changes();
+            let touches = |field: &Pointer| {
+                changes.iter().any(|one| one.pointer.contains(field) || field.contains(&one.pointer))
+            };
+            if fields.iter().any(touches) && !found.contains(&policy.policy) {
+                found.push(policy.policy.clone());
+            }
+        }
+        found
+    }
+
     /// The reports of all rules, with their policies.
     pub fn rules(&self) -> impl Iterator<Item = (&PolicyReport, &RuleReport)> {
         self.policies.iter().flat_map(|policy| policy.rules.iter().map(move |rule| (policy, rule)))

@@ -81,6 +81,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
         ],
         false,
     ),
+    ("lint", &["cel", "diagnostics", "yaml", "value"], false),
     ("check", &["engine", "report", "value"], false),
     (
         "proof",
@@ -122,6 +123,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
             "secrets",
             "semantics",
             "engine",
+            "lint",
             "policy",
             "yaml",
             "value",
@@ -153,6 +155,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
             "admission",
             "cel",
             "decode",
+            "lint",
             "resources",
             "secrets",
             "semantics",

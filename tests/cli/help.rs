@@ -57,7 +57,7 @@ fn help_is_a_flag_and_a_command() {
     folder.run(&["help", "nonsense"]).is(
         2,
         "",
-        &["no command is called `nonsense`; expected mutate, diff, check, explain"],
+        &["no command is called `nonsense`; expected mutate, diff, lint, check, explain"],
     );
     for flag in ["-V", "--version"] {
         folder.run(&[flag]).is(0, concat!("kubectl-kyv ", env!("CARGO_PKG_VERSION"), "\n"), &[]);
@@ -133,6 +133,7 @@ fn help_texts_match_snapshots() {
         "",
         "mutate",
         "diff",
+        "lint",
         "check",
         "explain",
         "cel",

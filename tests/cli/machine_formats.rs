@@ -207,20 +207,65 @@ fn policy_reports_name_the_object_and_count_its_results() {
     }
 }
 
-#[test]
-fn json_fits_its_published_schema() {
-    /// The schema without room for fields that it does not name.
-    fn closed(schema: &mut Value) {
+/// A published schema, without room for fields that it does not name.
+fn closed_schema(name: &str) -> Value {
+    fn close(schema: &mut Value) {
         if let Some(members) = schema.as_object_mut() {
             if members.get("additionalProperties") == Some(&Value::Bool(true)) {
                 members.insert("additionalProperties".to_owned(), Value::Bool(false));
             }
-            members.values_mut().for_each(closed);
+            members.values_mut().for_each(close);
         }
-        schema.as_array_mut().into_iter().flatten().for_each(closed);
+        schema.as_array_mut().into_iter().flatten().for_each(close);
     }
-    let mut schema = schema("docs/schemas/diff-1.json");
-    closed(&mut schema);
+    let mut schema = schema(&format!("docs/schemas/{name}"));
+    close(&mut schema);
+    schema
+}
+
+#[test]
+fn reports_about_policies_fit_their_published_schemas() {
+    let folder = folder();
+    let policy = "\
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: late}
+spec:
+  rules:
+  - name: late
+    match: {any: [{resources: {kinds: [ConfigMap], operations: [DELETE]}}]}
+    preconditions: {all: [{key: a, operator: Equals, value: b}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {owner: late}}}}
+";
+    folder.write("policies/late.yaml", policy);
+    folder.write("policies/bad.yaml", &policy.replace("mutate:", "mutates:"));
+    let lint = folder.run(&["lint", "-p", "policies", "-o", "json"]);
+    let report = valid(&lint, &closed_schema("lint-1.json"));
+    assert!(report["findings"].as_array().unwrap().len() >= 2, "{report}");
+    let check = folder.run(&[
+        "check",
+        "-q",
+        "-p",
+        "policies/all.yaml,policies/late.yaml",
+        "-f",
+        "objects.yaml",
+        "-o",
+        "json",
+    ]);
+    valid(&check, &closed_schema("check-1.json"));
+    folder.write(
+        "kyverno-test.yaml",
+        "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: s}\npolicies: [policies/late.yaml]\n\
+         resources: [objects.yaml]\nresults:\n- {policy: late, rule: late, kind: ConfigMap, resources: [good], result: skip}\n",
+    );
+    let coverage = folder.run(&["test", "-q", "--coverage=json", "."]);
+    let report = valid(&coverage, &closed_schema("coverage-1.json"));
+    assert_eq!(report["rules"][0]["missing"].as_array().unwrap().len(), 2, "{report}");
+}
+
+#[test]
+fn json_fits_its_published_schema() {
+    let schema = closed_schema("diff-1.json");
     let folder = folder();
     let report = valid(&diff(&folder, "json"), &schema);
     assert_eq!(report["version"], 1);

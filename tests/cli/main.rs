@@ -18,6 +18,7 @@ mod in_place;
 mod inputs;
 mod jp;
 mod json_schema;
+mod lint;
 mod machine_formats;
 mod order;
 mod places;

@@ -97,8 +97,8 @@ impl<'p> ExampleRun<'p> {
         })
     }
 
-    /// What the command prints on stderr.
-    fn stderr(&self) -> String {
+    /// What the command prints on stderr; for `lint`, whose result are diagnostics, also on stdout.
+    fn diagnostics(&self) -> String {
         let copy = tempfile::tempdir().unwrap();
         let mut place = folder(self.folder);
         if self.in_copy {
@@ -107,7 +107,9 @@ impl<'p> ExampleRun<'p> {
         }
         let stdin =
             self.stdin.map_or_else(Stdio::null, |file| fs::File::open(place.join(file)).unwrap().into());
-        let stdout = self.stdout.map_or_else(Stdio::null, |file| fs::File::create(file).unwrap().into());
+        let is_result = self.arguments.first() == Some(&"lint");
+        let stdout = || if is_result { Stdio::piped() } else { Stdio::null() };
+        let stdout = self.stdout.map_or_else(stdout, |file| fs::File::create(file).unwrap().into());
         let run = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
             .args(self.arguments.iter().map(|word| word.replace("TREE", env!("CARGO_MANIFEST_DIR"))))
             .current_dir(place)
@@ -119,7 +121,7 @@ impl<'p> ExampleRun<'p> {
             .spawn()
             .and_then(std::process::Child::wait_with_output)
             .unwrap();
-        String::from_utf8(run.stderr).unwrap()
+        String::from_utf8([run.stdout, run.stderr].concat()).unwrap()
     }
 }
 
@@ -132,11 +134,11 @@ fn copy_files(from: &Path, to: &Path) {
 }
 
 /// The first diagnostic with a code, and the lines that belong to it.
-fn diagnostic(stderr: &str, code: Code) -> Option<String> {
+fn diagnostic(output: &str, code: Code) -> Option<String> {
     let is_start = |line: &&str| {
         ["error", "warning", "note"].iter().any(|word| line.starts_with(&format!("{word}[{code}]: ")))
     };
-    let mut lines = stderr.lines().skip_while(|line| !is_start(line));
+    let mut lines = output.lines().skip_while(|line| !is_start(line));
     let mut text = format!("{}\n", lines.next()?);
     let is_further = |line: &&str| {
         let number = line.split_once(" | ").map_or("", |(number, _)| number);
@@ -163,9 +165,9 @@ fn examples_are_what_the_program_prints() {
         if is_without {
             faults.push(format!("{code}: the example is run"));
         }
-        let stderr = example.stderr();
-        let Some(printed) = diagnostic(&stderr, code) else {
-            faults.push(format!("{code}: the program does not print it:\n{stderr}"));
+        let output = example.diagnostics();
+        let Some(printed) = diagnostic(&output, code) else {
+            faults.push(format!("{code}: the program does not print it:\n{output}"));
             continue;
         };
         let Some((before, rest)) = page.split_once("```text\n") else { continue };

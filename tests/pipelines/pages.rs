@@ -11,7 +11,7 @@ use crate::page_runner::follow;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Pages that need nothing but kubectl-kyv.
-const PAGES: [&str; 25] = [
+const PAGES: [&str; 26] = [
     "README.md",
     "docs/README.md",
     "docs/benchmark/README.md",
@@ -31,6 +31,7 @@ const PAGES: [&str; 25] = [
     "docs/json-output.md",
     "docs/legacy-syntax.md",
     "docs/limits-and-security.md",
+    "docs/linting.md",
     "docs/mutate-and-diff.md",
     "docs/other-programs.md",
     "docs/policies-and-inputs.md",

@@ -92,7 +92,7 @@ pub(super) fn with_short_lists(command: Command) -> Command {
 fn exit_codes(command: &str) -> String {
     let no_failure = match command {
         "diff" => &["0    nothing would change", "1    something would change"][..],
-        "check" => &["0    no findings", "1    findings"],
+        "check" | "lint" => &["0    no findings", "1    findings"],
         "mutate" => &["0    done", "1    --check: something would change"],
         "test" => &["0    nothing failed", "1    a result is not as expected"],
         "fn" => &["0    done", "1    mode validate: something would change, with severity error"],
@@ -107,6 +107,7 @@ fn exit_codes(command: &str) -> String {
         "2    wrong usage, unreadable input or a refused policy"
     };
     let failures = [input, "3    a rule could not be evaluated"];
-    let codes = no_failure.iter().chain(&failures).chain(cluster.iter().filter(|_| reads_cluster));
+    let failures = if command == "lint" { &failures[..1] } else { &failures[..] };
+    let codes = no_failure.iter().chain(failures).chain(cluster.iter().filter(|_| reads_cluster));
     codes.fold("Exit codes:".to_owned(), |text, code| format!("{text}\n  {code}"))
 }

@@ -153,6 +153,7 @@ impl CheckWriter {
             row
         });
         let mut members = vec![
+            ("version", Value::from(1)),
             ("findings", Value::array(findings.collect())),
             ("objects", count(totals.tally.objects)),
             ("errors", count(totals.tally.errors)),

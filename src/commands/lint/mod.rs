@@ -1,0 +1,303 @@
+//! `lint`: what policies say, without objects.
+
+mod baseline;
+mod collect;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+
+use crate::diagnostics::Code;
+use crate::render::{
+    FindingWriter, Github, Gitlab, JunitFindings, LeftOut, LintFinding, RunEnd, Sarif, counted, lint_json,
+    lint_text,
+};
+use crate::report::{FilePlace, Finding, FindingGroup, FindingResult};
+use crate::source::{
+    Location, PolicyFile, SourceError, Walk, WrittenPolicy, expand, read_baseline, replace_read_file,
+};
+use crate::value::Value;
+
+use super::arguments::SemanticsArguments;
+use super::exit::Exit;
+use super::options::RunOptions;
+use super::reporter::Reporter;
+use super::session::on_threads;
+use super::spool::Spool;
+
+use baseline::KnownFindings;
+use collect::{FileFindings, collect};
+
+const EXAMPLES: &str = "\
+Examples:
+  # What is wrong with the policies of a directory
+  kubectl kyv lint -p policies/
+
+  # Also what may be written better, and what is good to know
+  kubectl kyv lint -p policies/ --level note
+
+  # Correct what has one correction
+  kubectl kyv lint -p policies/ --fix
+
+  # Accept today's findings, and report new ones from now on
+  kubectl kyv lint -p policies/ --write-baseline lint-baseline.yaml
+  kubectl kyv lint -p policies/ --baseline lint-baseline.yaml
+
+  # For code scanning
+  kubectl kyv lint -p policies/ -o sarif >kyv.sarif";
+
+/// Find what policies do not do as they say, without objects.
+///
+/// Each finding has a code, a place and a cure. `kubectl kyv KYV903` shows the page on a code.
+/// A comment `# kyv:ignore KYV903 REASON` suppresses a finding of its line, or of the node below it.
+///
+/// Exits with 1 if there are findings, with 0 if not, and with 2 if a policy is refused or cannot be read.
+#[derive(Debug, Args)]
+#[command(before_help = EXAMPLES, help_template = super::HELP)]
+pub(super) struct Arguments {
+    /// Policies: a file, a directory with everything below it, a glob, or - for standard input.
+    #[arg(short, long, value_name = "PATH", required = true, value_delimiter = ',', help_heading = "Input")]
+    policy: Vec<PathBuf>,
+    /// A file with findings that are known and not reported.
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    baseline: Option<PathBuf>,
+    #[command(flatten)]
+    semantics: SemanticsArguments,
+    /// The lowest level of findings that are reported.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Level::Warning, help_heading = "Evaluation")]
+    level: Level,
+    /// Correct the policies in their files where there is one correction. All else in them stays as it is.
+    #[arg(long, help_heading = "Output")]
+    fix: bool,
+    /// Write the findings to a file for --baseline, instead of reporting them.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["baseline", "fix"], help_heading = "Output")]
+    write_baseline: Option<PathBuf>,
+    /// The output format.
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Text, help_heading = "Output")]
+    output: Output,
+    /// Print only errors on stderr, no notes and no summary.
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Level {
+    /// Also what may be written better, and what is good to know.
+    Note,
+    /// What is not done as it is said.
+    Warning,
+    /// Policies that are refused.
+    Error,
+}
+
+impl Level {
+    const fn result(self) -> FindingResult {
+        match self {
+            Self::Note => FindingResult::Note,
+            Self::Warning => FindingResult::Warning,
+            Self::Error => FindingResult::Error,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// The findings, each with its line.
+    Text,
+    /// The findings as one JSON object.
+    Json,
+    /// A SARIF log, for code scanning.
+    Sarif,
+    /// Annotations, workflow commands of GitHub Actions.
+    Github,
+    /// A Code Quality report of GitLab.
+    Gitlab,
+    #[value(help = "One JUnit document: a suite for each file")]
+    Junit,
+}
+
+impl Output {
+    /// The format of another program.
+    fn writer(self) -> Option<Box<dyn FindingWriter>> {
+        Some(match self {
+            Self::Text | Self::Json => return None,
+            Self::Sarif => Box::new(Sarif::default()),
+            Self::Github => Box::new(Github),
+            Self::Gitlab => Box::new(Gitlab::default()),
+            Self::Junit => Box::new(JunitFindings::default()),
+        })
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Exit {
+    let options = RunOptions {
+        dialect: arguments.semantics.dialect(),
+        quiet: arguments.quiet,
+        ..RunOptions::default()
+    };
+    on_threads(&options, |reporter| arguments.lint(&options, reporter))
+}
+
+impl Arguments {
+    fn lint(&self, options: &RunOptions, reporter: &mut Reporter) {
+        let mut known = match &self.baseline {
+            Some(path) => match reporter.loaded(read_baseline(path, &options.input_limits)) {
+                Some(baseline) => KnownFindings::new(baseline),
+                None => return,
+            },
+            None => KnownFindings::default(),
+        };
+        let files = self.read(options, reporter);
+        let mut left_out = LeftOut::default();
+        let mut found: Vec<FileFindings<'_>> = files.iter().map(collect).collect();
+        for one in &mut found {
+            left_out.suppressed += one.suppressed;
+            one.findings.retain(|finding| finding.shown.finding.result >= self.level.result());
+        }
+        if self.fix {
+            found.iter_mut().for_each(|one| fix(one, reporter));
+        }
+        if let Some(path) = &self.write_baseline {
+            return baseline::write(path, &found, reporter);
+        }
+        for one in &mut found {
+            let before = one.findings.len();
+            one.findings.retain(|finding| !known.take(&finding.shown));
+            left_out.known += before - one.findings.len();
+        }
+        if let Some(path) = &self.baseline {
+            known.report_gone(path, &files, reporter);
+        }
+        self.print(&found, left_out, reporter);
+        self.finish(&files, &found, left_out, reporter);
+    }
+
+    /// The files of the policies; errors are reported.
+    fn read(&self, options: &RunOptions, reporter: &mut Reporter) -> Vec<PolicyFile> {
+        let mut locations: Vec<Location> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for argument in &self.policy {
+            let Some(expanded) = reporter.ok(expand(argument, Walk::DeepWithoutDots)) else { continue };
+            locations.extend(expanded.into_iter().filter(|location| match location {
+                Location::File { path, .. } => fs::canonicalize(path).map_or(true, |path| seen.insert(path)),
+                Location::Stdin => true,
+            }));
+        }
+        let read = |location: &Location| PolicyFile::read(location, options.dialect, &options.input_limits);
+        let read: Vec<_> = locations.par_iter().map(read).collect();
+        let mut files = Vec::new();
+        for (location, file) in locations.iter().zip(read) {
+            let Some(file) = reporter.loaded(file) else { continue };
+            let is_named = matches!(location, Location::Stdin | Location::File { named: true, .. });
+            if file.is_of_policies() {
+                files.push(file);
+            } else if is_named {
+                reporter.source_error(&SourceError::no_policy(location.name()));
+            }
+        }
+        if files.is_empty() && reporter.exit() == Exit::Done {
+            let names: Vec<String> = self.policy.iter().map(|path| path.display().to_string()).collect();
+            reporter.source_error(&SourceError::no_policy(names.join(", ")));
+        }
+        files
+    }
+
+    fn print(&self, found: &[FileFindings<'_>], left_out: LeftOut, reporter: &mut Reporter) {
+        let shown = || found.iter().flat_map(|one| &one.findings).map(|finding| &finding.shown);
+        let mut spool = Spool::new();
+        let written = match self.output.writer() {
+            Some(mut writer) => {
+                let end = RunEnd { diagnostics: reporter.diagnostics(), gaps: reporter.gaps() };
+                let mut groups = found.iter().map(group);
+                groups
+                    .try_for_each(|group| writer.group(&group, &mut spool))
+                    .and_then(|()| writer.finish(&end, &mut spool))
+            }
+            None if self.output == Output::Json => spool.write_all(lint_json(shown(), left_out).as_bytes()),
+            None => spool.write_all(lint_text(shown()).as_bytes()),
+        };
+        if let Err(error) = written.and_then(|()| spool.print_all()) {
+            reporter.unwritten(&error);
+        }
+    }
+
+    fn finish(
+        &self,
+        files: &[PolicyFile],
+        found: &[FileFindings<'_>],
+        left_out: LeftOut,
+        reporter: &mut Reporter,
+    ) {
+        let shown: Vec<&Finding> =
+            found.iter().flat_map(|one| &one.findings).map(|finding| &finding.shown.finding).collect();
+        if !shown.is_empty() {
+            reporter.worsen(Exit::Changes);
+        }
+        if shown.iter().any(|finding| finding.result == FindingResult::Error) {
+            reporter.worsen(Exit::Input);
+        }
+        let policies: usize = files.iter().map(|file| file.policies.len()).sum();
+        let named: BTreeSet<_> = shown
+            .iter()
+            .map(|finding| (finding.place.as_ref().map(|place| &place.file), &finding.policy))
+            .collect();
+        let found = match shown.len() {
+            0 => "no findings".to_owned(),
+            count => format!("{} in {}", counted(count, "finding"), named.len()),
+        };
+        let left_out = [(left_out.suppressed, "suppressed"), (left_out.known, "in the baseline")];
+        let left_out = left_out.into_iter().filter(|(count, _)| *count > 0);
+        let mut parts = vec![counted_policies(policies), found];
+        parts.extend(left_out.map(|(count, what)| format!("{count} {what}")));
+        reporter.summary(&parts.join(", "));
+    }
+}
+
+fn counted_policies(count: usize) -> String {
+    if count == 1 { "1 policy".to_owned() } else { format!("{count} policies") }
+}
+
+/// The findings of a file as those formats have them that are for other programs.
+fn group(one: &FileFindings<'_>) -> FindingGroup {
+    let place = FilePlace { file: one.file_name.clone(), line: 1, column: None };
+    let findings = one.findings.iter().map(|finding| finding.shown.finding.clone()).collect();
+    FindingGroup { object: None, place: Some(place), findings }
+}
+
+/// Corrects a file, and takes out the findings that are corrected.
+fn fix(one: &mut FileFindings<'_>, reporter: &mut Reporter) {
+    let Some(path) = &one.file.path else { return };
+    let fixes: Vec<(_, _, &Value)> = one
+        .findings
+        .iter()
+        .filter_map(|finding| Some((finding.policy?, &finding.shown.pointer, finding.fix.as_ref()?)))
+        .collect();
+    if fixes.is_empty() {
+        return;
+    }
+    let Some(text) = one.file.with_values(&fixes) else {
+        let message = format!("{}: not corrected: its layout is not understood", path.display());
+        return reporter.warning(Code::NothingWritten, message);
+    };
+    let count = fixes.len();
+    match replace_read_file(path, one.file.source.text().as_bytes(), text.as_bytes()) {
+        Ok(()) => {
+            reporter.summary(&format!("{}: {} corrected", path.display(), counted(count, "finding")));
+            one.findings.retain(|finding| finding.fix.is_none());
+        }
+        Err(error) => reporter.source_error(&error),
+    }
+}
+
+/// A finding of a file, with what corrects it.
+#[derive(Debug)]
+struct Found<'f> {
+    shown: LintFinding,
+    /// The policy; `None` for what is about the file.
+    policy: Option<&'f WrittenPolicy>,
+    fix: Option<Value>,
+}

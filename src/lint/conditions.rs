@@ -1,0 +1,120 @@
+//! Conditions that can never hold, and deprecated forms of them.
+
+use crate::diagnostics::Code;
+use crate::value::{Pointer, Value};
+
+use super::{Lint, LintLevel, MAX_NESTING, Rule};
+
+/// Adds the findings about the conditions of a rule, its loops and its targets.
+pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
+    let mut finder = Finder { rule, found };
+    if let Some(conditions) = rule.value.get("preconditions") {
+        finder.block(conditions, &rule.at.key("preconditions"));
+    }
+    let Some(mutate) = rule.mutate() else { return };
+    let at = rule.at.key("mutate");
+    for list in ["targets", "foreach"] {
+        finder.members(mutate.get(list), &at.key(list), MAX_NESTING);
+    }
+}
+
+struct Finder<'r, 'f> {
+    rule: &'r Rule<'r>,
+    found: &'f mut Vec<Lint>,
+}
+
+impl Finder<'_, '_> {
+    /// The conditions of the elements of `targets` or `foreach`, and of loops inside.
+    fn members(&mut self, list: Option<&Value>, at: &Pointer, depth: usize) {
+        let elements = list.and_then(Value::as_array).unwrap_or_default();
+        for (index, element) in elements.iter().enumerate() {
+            let at = at.index(index);
+            if let Some(conditions) = element.get("preconditions") {
+                self.block(conditions, &at.key("preconditions"));
+            }
+            if depth > 0 {
+                self.members(element.get("foreach"), &at.key("foreach"), depth - 1);
+            }
+        }
+    }
+
+    /// A block of conditions: `any` and `all`, or a list.
+    fn block(&mut self, block: &Value, at: &Pointer) {
+        if let Some(conditions) = block.as_array() {
+            let message = "a list of conditions is deprecated: all of them have to hold".to_owned();
+            let help = "write them below `all`";
+            self.found.push(self.rule.found(
+                Code::DeprecatedForm,
+                LintLevel::Info,
+                at.clone(),
+                message,
+                help,
+            ));
+            self.conditions(conditions, at);
+            self.contradictions(conditions, at);
+        }
+        for name in ["any", "all"] {
+            let conditions = block.get(name).and_then(Value::as_array).unwrap_or_default();
+            self.conditions(conditions, &at.key(name));
+            if name == "all" {
+                self.contradictions(conditions, &at.key(name));
+            }
+        }
+    }
+
+    fn conditions(&mut self, conditions: &[Value], at: &Pointer) {
+        for (index, condition) in conditions.iter().enumerate() {
+            let Some(operator) = condition.get("operator").and_then(Value::as_str) else { continue };
+            self.found.extend(operator_finding(self.rule, operator, at.index(index).key("operator")));
+        }
+    }
+
+    /// Two conditions that cannot hold at once: one key that equals two texts.
+    fn contradictions(&mut self, conditions: &[Value], at: &Pointer) {
+        let mut seen: Vec<(&str, &str)> = Vec::new();
+        for (index, condition) in conditions.iter().enumerate() {
+            let Some((key, value)) = equality(condition) else { continue };
+            match seen.iter().find(|(other, _)| *other == key) {
+                Some((_, other)) if *other != value => self.found.push(self.rule.found(
+                    Code::NeverHolds,
+                    LintLevel::Warning,
+                    at.index(index),
+                    format!(
+                        "`{key}` cannot equal `{other}` and `{value}` at once: the conditions never hold"
+                    ),
+                    "write the conditions below `any`, or use `AnyIn` with both values",
+                )),
+                Some(_) => {}
+                None => seen.push((key, value)),
+            }
+        }
+    }
+}
+
+fn operator_finding(rule: &Rule<'_>, operator: &str, at: Pointer) -> Option<Lint> {
+    let (instead, help) = match operator.to_ascii_lowercase().as_str() {
+        "in" => ("`AnyIn` or `AllIn`", "write the operator that says how many values have to be in the list"),
+        "notin" => (
+            "`AnyNotIn` or `AllNotIn`",
+            "write the operator that says how many values must not be in the list",
+        ),
+        lower if lower.starts_with("duration") => (
+            "the operator without `Duration`",
+            "write the operator without `Duration`: it compares durations, too",
+        ),
+        _ => return None,
+    };
+    let message = format!("the operator `{operator}` is deprecated: there is {instead}");
+    Some(rule.found(Code::DeprecatedForm, LintLevel::Info, at, message, help))
+}
+
+/// The key and the text that a condition compares it with, without wildcards and variables.
+fn equality(condition: &Value) -> Option<(&str, &str)> {
+    let text = |name| condition.get(name).and_then(Value::as_str);
+    let (key, operator, value) = (text("key")?, text("operator")?, text("value")?);
+    let is_equality = ["equals", "equal"].iter().any(|name| name.eq_ignore_ascii_case(operator));
+    let is_plain = !value.contains(['*', '?', '{', '$']);
+    // Numbers, quantities and durations may be equal although their texts differ.
+    let is_word = value.starts_with(|c: char| c.is_alphabetic());
+    (is_equality && is_plain && is_word).then_some((key.trim(), value))
+}

@@ -1,0 +1,127 @@
+//! What a policy says, without objects: constructs that load and do not do what they say.
+//!
+//! [`lint`] reads a policy as it is written and returns findings as data. Warnings of the loader are none of them:
+//! commands show both.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod autogen;
+mod baseline;
+mod cel;
+mod conditions;
+mod operations;
+mod order;
+mod patches;
+mod suppression;
+#[cfg(test)]
+mod tests;
+
+use crate::diagnostics::Code;
+use crate::value::{Pointer, Text, Value};
+
+pub use baseline::{Baseline, BaselineEntry, BaselineError};
+pub use suppression::{Suppression, suppressions};
+
+/// The nesting of loops and overlays that is looked at.
+const MAX_NESTING: usize = 64;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LintLevel {
+    /// Something that may be written better, or that is good to know.
+    Info,
+    /// Something that does not do what it says.
+    Warning,
+}
+
+/// A finding about a policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lint {
+    /// The code of the cause.
+    pub code: Code,
+    /// How much it matters.
+    pub level: LintLevel,
+    /// The rule; `None` if it is about the policy.
+    pub rule: Option<Text>,
+    /// Its place in the policy.
+    pub pointer: Pointer,
+    /// What it is, in one sentence without its end.
+    pub message: String,
+    /// What to do, likewise.
+    pub help: &'static str,
+}
+
+/// The findings about a policy, rule by rule. `evaluated` are the names of all its rules, those of autogen included.
+pub fn lint(policy: &Value, evaluated: &[Text]) -> Vec<Lint> {
+    let text = |name| policy.get(name).and_then(Value::as_str).unwrap_or_default();
+    let group = text("apiVersion").split('/').next().unwrap_or_default();
+    let mut found = Vec::new();
+    if group != "kyverno.io" {
+        cel::check(policy, group, &mut found);
+        return found;
+    }
+    let at = Pointer::ROOT.key("spec").key("rules");
+    let rules = policy.path(&["spec", "rules"]).and_then(Value::as_array).unwrap_or_default();
+    let place = |(index, value)| Rule { value, at: at.index(index) };
+    let rules = rules.iter().enumerate().filter(|(_, rule)| rule.get("mutate").is_some());
+    let rules: Vec<Rule<'_>> = rules.map(place).collect();
+    for rule in &rules {
+        conditions::check(rule, &mut found);
+        operations::check(rule, &mut found);
+        patches::check(rule, &mut found);
+        autogen::check(policy, rule, evaluated, &mut found);
+    }
+    order::check(policy, &rules, &mut found);
+    found
+}
+
+/// A mutate rule and its place in the policy.
+struct Rule<'v> {
+    value: &'v Value,
+    at: Pointer,
+}
+
+impl<'v> Rule<'v> {
+    fn name(&self) -> Option<Text> {
+        self.value.get("name").and_then(Value::as_text).cloned()
+    }
+
+    fn mutate(&self) -> Option<&'v Value> {
+        self.value.get("mutate")
+    }
+
+    /// Whether it changes other objects than that of the request.
+    fn has_targets(&self) -> bool {
+        self.mutate().is_some_and(|mutate| mutate.get("targets").is_some())
+    }
+
+    /// The filters of `match`: those below `any` and `all`, else the block itself.
+    fn filters(&self) -> Vec<&'v Value> {
+        let Some(block) = self.value.get("match") else { return Vec::new() };
+        let of = |name| block.get(name).and_then(Value::as_array).unwrap_or_default().iter();
+        let filters: Vec<&Value> = of("any").chain(of("all")).collect();
+        if filters.is_empty() { vec![block] } else { filters }
+    }
+
+    /// The texts of a list below `resources` of a filter.
+    fn texts(filter: &'v Value, name: &str) -> impl Iterator<Item = &'v str> {
+        let list = filter.path(&["resources", name]).and_then(Value::as_array).unwrap_or_default();
+        list.iter().filter_map(Value::as_str)
+    }
+
+    /// The selectors of kinds of all filters.
+    fn kinds(&self) -> impl Iterator<Item = &'v str> {
+        self.filters().into_iter().flat_map(|filter| Self::texts(filter, "kinds"))
+    }
+
+    /// A finding about the rule.
+    fn found(
+        &self,
+        code: Code,
+        level: LintLevel,
+        pointer: Pointer,
+        message: String,
+        help: &'static str,
+    ) -> Lint {
+        Lint { code, level, rule: self.name(), pointer, message, help }
+    }
+}

@@ -1,0 +1,46 @@
+//! Rules that an earlier one always replaces.
+
+use crate::diagnostics::Code;
+use crate::value::Value;
+
+use super::{Lint, LintLevel, Rule};
+
+/// Adds findings about rules of a policy with `applyRules: One` that never run, because an earlier rule always applies
+/// where they do.
+pub(super) fn check(policy: &Value, rules: &[Rule<'_>], found: &mut Vec<Lint>) {
+    if policy.path(&["spec", "applyRules"]).and_then(Value::as_str) != Some("One") {
+        return;
+    }
+    for (index, rule) in rules.iter().enumerate() {
+        let earlier = rules[..index].iter().find(|earlier| {
+            always_applies(earlier.value) && earlier.value.get("match") == rule.value.get("match")
+        });
+        let Some(earlier) = earlier else { continue };
+        let name = earlier.name().unwrap_or_default();
+        found.push(rule.found(
+            Code::UnreachableRule,
+            LintLevel::Warning,
+            rule.at.key("name"),
+            format!(
+                "the rule never runs: with `applyRules: One` the rule `{name}` applies to all of its objects"
+            ),
+            "write the special rule first, or remove `applyRules: One`",
+        ));
+    }
+}
+
+/// Whether a rule changes every object that its `match` selects, or finds it changed: it has no condition, and no anchor.
+fn always_applies(rule: &Value) -> bool {
+    let has = |name| rule.get(name).is_some();
+    let overlay = rule.path(&["mutate", "patchStrategicMerge"]);
+    !has("exclude")
+        && !has("preconditions")
+        && !has("celPreconditions")
+        && rule.path(&["mutate", "targets"]).is_none()
+        && overlay.is_some_and(|overlay| !has_anchor_or_variable(overlay))
+}
+
+fn has_anchor_or_variable(overlay: &Value) -> bool {
+    let text = overlay.to_json();
+    text.contains('(') || text.contains("{{")
+}

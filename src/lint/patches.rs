@@ -1,0 +1,158 @@
+//! Patches that change their own result again, or more than they name.
+
+use crate::diagnostics::Code;
+use crate::value::{Pointer, Value};
+use crate::yaml::parse_value;
+
+use super::{Lint, LintLevel, MAX_NESTING, Rule};
+
+/// Lists of Pods whose elements are merged by a key, and the key.
+const MERGED_LISTS: [(&str, &str); 8] = [
+    ("containers", "name"),
+    ("initContainers", "name"),
+    ("ephemeralContainers", "name"),
+    ("volumes", "name"),
+    ("imagePullSecrets", "name"),
+    ("env", "name"),
+    ("volumeMounts", "mountPath"),
+    ("volumeDevices", "devicePath"),
+];
+
+/// The kinds that have these lists.
+const POD_KINDS: [&str; 8] = [
+    "Pod",
+    "Deployment",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicaSet",
+    "ReplicationController",
+    "Job",
+    "CronJob",
+];
+
+/// Adds the findings about the patches of a rule.
+pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
+    let Some(mutate) = rule.mutate() else { return };
+    let is_guarded = rule.value.get("preconditions").is_some() || is_for_creation(rule);
+    let merges = !rule.has_targets() && rule.kinds().next().is_some() && rule.kinds().all(is_pod_kind);
+    let mut finder = Finder { rule, merges, found };
+    finder.part(mutate, &rule.at.key("mutate"), is_guarded, MAX_NESTING);
+}
+
+/// Whether the rule runs once for each object.
+fn is_for_creation(rule: &Rule<'_>) -> bool {
+    let is_creation = |filter| Rule::texts(filter, "operations").eq(["CREATE"]);
+    let filters = rule.filters();
+    !filters.is_empty() && filters.into_iter().all(is_creation)
+}
+
+fn is_pod_kind(selector: &str) -> bool {
+    let kind = selector.rsplit('/').next().unwrap_or(selector);
+    let group = selector.split('/').next().unwrap_or_default();
+    POD_KINDS.contains(&kind) && !group.contains('.')
+}
+
+struct Finder<'r, 'f> {
+    rule: &'r Rule<'r>,
+    /// Whether overlays are for Pods and their controllers alone.
+    merges: bool,
+    found: &'f mut Vec<Lint>,
+}
+
+impl Finder<'_, '_> {
+    /// The patches of a mutation or of a loop.
+    fn part(&mut self, part: &Value, at: &Pointer, is_guarded: bool, depth: usize) {
+        if let Some(patch) = part.get("patchesJson6902").and_then(Value::as_str).filter(|_| !is_guarded) {
+            self.json_patch(patch, &at.key("patchesJson6902"));
+        }
+        if let Some(overlay) = part.get("patchStrategicMerge").filter(|_| self.merges) {
+            self.overlay(overlay, &at.key("patchStrategicMerge"), depth);
+        }
+        if depth == 0 {
+            return;
+        }
+        let loops = part.get("foreach").and_then(Value::as_array).unwrap_or_default();
+        for (index, one) in loops.iter().enumerate() {
+            let is_guarded = is_guarded || one.get("preconditions").is_some();
+            self.part(one, &at.key("foreach").index(index), is_guarded, depth - 1);
+        }
+    }
+
+    /// A JSON patch that no condition guards.
+    fn json_patch(&mut self, patch: &str, at: &Pointer) {
+        let Ok(operations) = parse_value(patch) else { return };
+        for operation in operations.as_array().unwrap_or_default() {
+            let text = |name| operation.get(name).and_then(Value::as_str);
+            let (Some("add"), Some(path)) = (text("op"), text("path")) else { continue };
+            let last = path.rsplit('/').next().unwrap_or_default();
+            if last == "-" || !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()) {
+                self.found.push(self.rule.found(
+                    Code::AddsAgain,
+                    LintLevel::Warning,
+                    at.clone(),
+                    format!("`add` to `{path}` adds one more element each time that the object is updated"),
+                    "add a precondition that looks for the element, or match the operation CREATE alone",
+                ));
+            }
+            let is_map = operation.get("value").is_some_and(|value| value.as_object().is_some());
+            if is_map && ["/metadata/labels", "/metadata/annotations"].iter().any(|map| path.ends_with(map)) {
+                self.found.push(self.rule.found(
+                    Code::ReplacesMap,
+                    LintLevel::Warning,
+                    at.clone(),
+                    format!("`add` to `{path}` replaces all that is there, and not only what it names"),
+                    "use patchStrategicMerge, or add each key by its own path",
+                ));
+            }
+        }
+    }
+
+    /// Elements of merged lists without their key.
+    fn overlay(&mut self, overlay: &Value, at: &Pointer, depth: usize) {
+        if depth == 0 {
+            return;
+        }
+        for (key, member) in overlay.as_object().into_iter().flat_map(|members| members.iter()) {
+            let at = at.key(key.clone());
+            let merged = MERGED_LISTS.iter().find(|(list, _)| *list == &**key);
+            for (index, element) in member.as_array().unwrap_or_default().iter().enumerate() {
+                let at = at.index(index);
+                if let Some((_, merge_key)) = merged.filter(|(_, merge_key)| lacks(element, merge_key)) {
+                    self.found.push(self.rule.found(
+                        Code::NoMergeKey,
+                        LintLevel::Warning,
+                        at.clone(),
+                        format!(
+                            "an element of `{key}` without `{merge_key}` merges with no element of the object"
+                        ),
+                        "name the element, or choose elements by a condition such as `(name): \"*\"`",
+                    ));
+                }
+                self.overlay(element, &at, depth - 1);
+            }
+            self.overlay(member, &at, depth - 1);
+        }
+    }
+}
+
+/// Whether an element has neither the key nor, at any depth, an anchor, a directive or a variable as a key.
+fn lacks(element: &Value, merge_key: &str) -> bool {
+    let Some(members) = element.as_object().filter(|members| !members.is_empty()) else { return false };
+    if members.contains_key(merge_key) {
+        return false;
+    }
+    let mut open = vec![element];
+    while let Some(node) = open.pop() {
+        match node {
+            Value::Object(members) => {
+                if members.keys().any(|key| key.contains(['(', '$', '{'])) {
+                    return false;
+                }
+                open.extend(members.values());
+            }
+            Value::Array(items) => open.extend(items.iter()),
+            _ => {}
+        }
+    }
+    true
+}

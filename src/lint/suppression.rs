@@ -1,0 +1,112 @@
+//! Comments that suppress findings: `# kyv:ignore KYV903 the controller removes it`.
+
+use std::ops::Range;
+
+/// What the comment begins with.
+const MARK: &str = "# kyv:ignore ";
+
+/// A comment that suppresses findings of one code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suppression {
+    /// The line of the comment, from 1.
+    pub line: usize,
+    /// The code.
+    pub code: String,
+    /// Why; empty if the comment does not say it.
+    pub reason: String,
+    /// The lines whose findings are suppressed.
+    pub lines: Range<usize>,
+}
+
+impl Suppression {
+    /// Whether a finding of this code at this line is suppressed.
+    pub fn covers(&self, code: &str, line: usize) -> bool {
+        !self.reason.is_empty() && self.code == code && self.lines.contains(&line)
+    }
+}
+
+/// The suppressions in the text of a file. A comment behind something is for its line; one on a line of its own is for
+/// the node that begins on the next line.
+pub fn suppressions(text: &str) -> Vec<Suppression> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let Some(start) = line.find(MARK) else { continue };
+        let rest = line[start + MARK.len()..].trim();
+        let (code, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let before = &line[..start];
+        let covered = if before.trim().is_empty() { node_after(&lines, index) } else { index..index + 1 };
+        found.push(Suppression {
+            line: index + 1,
+            code: code.to_owned(),
+            reason: reason.trim().to_owned(),
+            // Lines count from 1.
+            lines: covered.start + 1..covered.end + 1,
+        });
+    }
+    found
+}
+
+/// The lines of the node that begins behind a line, from 0: up to the next line that is not indented more.
+fn node_after(lines: &[&str], comment: usize) -> Range<usize> {
+    let is_content = |line: &str| !matches!(line.trim_start().bytes().next(), None | Some(b'#'));
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let behind = (comment + 1..lines.len()).filter(|index| is_content(lines[*index]));
+    let mut behind = behind.map(|index| (index, indent(lines[index])));
+    let Some((start, depth)) = behind.next() else { return comment..comment };
+    let is_key_of_list = !lines[start].trim_start().starts_with("- ");
+    let ends = |(index, indent): &(usize, usize)| {
+        // The elements of a list may be indented as the key above them.
+        let is_element = lines[*index].trim_start().starts_with("- ");
+        *indent < depth || *indent == depth && !(is_element && is_key_of_list)
+    };
+    let end = behind.find(ends).map_or(lines.len(), |(index, _)| index);
+    start..end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_is_for_its_line_or_the_node_below() {
+        let text = "\
+spec:
+  rules:
+  # kyv:ignore KYV903 a controller removes it
+  - name: a
+    match: {}
+    # another comment
+    mutate: {}
+  - name: b   # kyv:ignore KYV901 on purpose
+    # kyv:ignore KYV904
+    mutate: {}
+";
+        let found = suppressions(text);
+        let row = |line, code: &str, reason: &str, lines| Suppression {
+            line,
+            code: code.to_owned(),
+            reason: reason.to_owned(),
+            lines,
+        };
+        assert_eq!(
+            found,
+            [
+                row(3, "KYV903", "a controller removes it", 4..8),
+                row(8, "KYV901", "on purpose", 8..9),
+                row(9, "KYV904", "", 10..11),
+            ]
+        );
+        assert!(
+            found[0].covers("KYV903", 7) && !found[0].covers("KYV903", 8) && !found[0].covers("KYV901", 7)
+        );
+        assert!(!found[2].covers("KYV904", 10), "a suppression needs a reason");
+    }
+
+    #[test]
+    fn a_list_may_be_indented_as_its_key() {
+        let text = "a:\n  # kyv:ignore KYV901 x\n  b:\n  - c\n  - d\n  e: f\n";
+        assert_eq!(suppressions(text)[0].lines, 3..6);
+        assert_eq!(suppressions("a: b\n# kyv:ignore KYV901 x\n")[0].lines, 2..2);
+    }
+}

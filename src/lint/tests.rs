@@ -1,0 +1,154 @@
+use crate::yaml::parse_value;
+
+use super::*;
+
+/// A policy of one rule, of these lines below the rule, and more lines of `spec`.
+fn policy(rule: &str, spec: &str) -> Value {
+    let rule: String = rule.lines().map(|line| format!("    {line}\n")).collect();
+    let text = format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n{spec}  rules:\n  - name: r\n{rule}"
+    );
+    parse_value(&text).unwrap()
+}
+
+/// The findings about a policy of which autogen made a rule.
+fn findings(policy: &Value) -> Vec<Lint> {
+    lint(policy, &["r".into(), "autogen-r".into()])
+}
+
+/// The findings about a rule: code and place.
+fn found(rule: &str) -> Vec<String> {
+    let all = findings(&policy(rule, "")).into_iter();
+    all.map(|one| format!("{} {}", one.code, one.pointer.to_json_pointer())).collect()
+}
+
+const MATCH: &str = "match: {any: [{resources: {kinds: [Service]}}]}\n";
+const LABEL: &str = "mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}\n";
+
+#[test]
+fn two_values_of_one_key_are_never_equal_at_once() {
+    let rule = |block: &str, second: &str| {
+        let condition =
+            |value: &str| format!("{{key: '{{{{ request.operation }}}}', operator: Equals, value: {value}}}");
+        format!(
+            "{MATCH}{LABEL}preconditions: {{{block}: [{}, {}]}}\n",
+            condition("CREATE"),
+            condition(second)
+        )
+    };
+    assert_eq!(found(&rule("all", "UPDATE")), ["KYV901 /spec/rules/0/preconditions/all/1"]);
+    for (block, second) in [("any", "UPDATE"), ("all", "CREATE"), ("all", "'{{ x }}'"), ("all", "'U*'")] {
+        assert_eq!(found(&rule(block, second)), Vec::<String>::new(), "{block} {second}");
+    }
+}
+
+#[test]
+fn old_operators_and_lists_of_conditions_are_deprecated() {
+    let condition = "[{key: '{{ request.operation }}', operator: In, value: [CREATE]}]";
+    assert_eq!(
+        found(&format!("{MATCH}{LABEL}preconditions: {condition}\n")),
+        ["KYV902 /spec/rules/0/preconditions", "KYV902 /spec/rules/0/preconditions/0/operator"]
+    );
+}
+
+#[test]
+fn an_element_is_added_again_unless_something_guards_it() {
+    let patch = "mutate:\n  patchesJson6902: |-\n    - {op: add, path: /spec/ports/-, value: {port: 1}}\n";
+    let at = "KYV903 /spec/rules/0/mutate/patchesJson6902";
+    assert_eq!(found(&format!("{MATCH}{patch}")), [at]);
+    assert_eq!(found(&format!("{MATCH}{}", patch.replace("/-", "/0"))), [at]);
+    assert_eq!(found(&format!("{MATCH}{}", patch.replace("op: add", "op: replace"))), Vec::<String>::new());
+    let guard = "preconditions: {all: [{key: '{{ request.operation }}', operator: Equals, value: CREATE}]}\n";
+    assert_eq!(found(&format!("{MATCH}{guard}{patch}")), Vec::<String>::new());
+    let created = "match: {any: [{resources: {kinds: [Service], operations: [CREATE]}}]}\n";
+    assert_eq!(found(&format!("{created}{patch}")), Vec::<String>::new());
+}
+
+#[test]
+fn labels_are_replaced_by_a_patch_of_the_whole_map() {
+    let rule = |path: &str, value: &str| {
+        format!("{MATCH}mutate:\n  patchesJson6902: |-\n    - {{op: add, path: {path}, value: {value}}}\n")
+    };
+    let at = "KYV907 /spec/rules/0/mutate/patchesJson6902";
+    assert_eq!(found(&rule("/spec/template/metadata/labels", "{a: b}")), [at]);
+    assert_eq!(found(&rule("/metadata/annotations/a", "b")), Vec::<String>::new());
+}
+
+#[test]
+fn an_element_without_merge_key_is_no_element_of_the_object() {
+    let rule = |kind: &str, element: &str| {
+        format!(
+            "match: {{any: [{{resources: {{kinds: [{kind}]}}}}]}}\n\
+             mutate: {{patchStrategicMerge: {{spec: {{containers: [{element}]}}}}}}\n"
+        )
+    };
+    let at = "/spec/rules/0/mutate/patchStrategicMerge/spec/containers/0";
+    assert_eq!(found(&rule("Pod", "{imagePullPolicy: Always}")), [format!("KYV904 {at}")]);
+    for (kind, element) in [
+        ("Pod", "{name: a, imagePullPolicy: Always}"),
+        ("Pod", "{(name): '*', imagePullPolicy: Always}"),
+        ("Pod", "{(image): '*:latest', imagePullPolicy: Always}"),
+        ("Pod", "{securityContext: {(privileged): false}, imagePullPolicy: Always}"),
+        ("Pod", "{$patch: replace}"),
+        // Lists of other kinds are replaced.
+        ("example.com/v1/Shop", "{imagePullPolicy: Always}"),
+    ] {
+        assert_eq!(found(&rule(kind, element)), Vec::<String>::new(), "{kind} {element}");
+    }
+}
+
+#[test]
+fn a_rule_on_delete_has_no_object() {
+    let rule = "match: {any: [{resources: {kinds: [Service], operations: [CREATE, DELETE]}}]}\n";
+    assert_eq!(found(&format!("{rule}{LABEL}")), ["KYV905 /spec/rules/0/match"]);
+    let targets = "mutate: {targets: [{apiVersion: v1, kind: ConfigMap, name: a}], patchStrategicMerge: {data: {a: b}}}\n";
+    assert_eq!(found(&format!("{rule}{targets}")), Vec::<String>::new());
+}
+
+#[test]
+fn a_rule_behind_one_that_always_applies_never_runs() {
+    let of = |first: &str, apply: &str| {
+        let text = format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n{apply}  rules:\n  - name: first\n    {}  - name: second\n    {}",
+            format!("{MATCH}{first}").replace('\n', "\n    ").trim_end_matches(' '),
+            format!("{MATCH}{LABEL}").replace('\n', "\n    ").trim_end_matches(' '),
+        );
+        let all = findings(&parse_value(&text).unwrap()).into_iter();
+        all.map(|one| format!("{} {}", one.code, one.pointer.to_json_pointer())).collect::<Vec<_>>()
+    };
+    let one = "  applyRules: One\n";
+    assert_eq!(of(LABEL, one), ["KYV906 /spec/rules/1/name"]);
+    assert_eq!(of(LABEL, ""), Vec::<String>::new());
+    let anchored = "mutate: {patchStrategicMerge: {metadata: {(name): 'a*', labels: {a: c}}}}\n";
+    assert_eq!(of(anchored, one), Vec::<String>::new());
+}
+
+#[test]
+fn a_rule_for_pods_without_autogen_is_noted() {
+    let codes = |kind: &str, evaluated: &[&str]| {
+        let rule = format!("match: {{any: [{{resources: {{kinds: [{kind}]}}}}]}}\n{LABEL}");
+        let evaluated: Vec<Text> = evaluated.iter().map(|name| Text::from(*name)).collect();
+        lint(&policy(&rule, ""), &evaluated).into_iter().map(|one| one.code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes("Pod", &["r"]), [Code::NoAutogen]);
+    // It has rules of autogen; it is for other kinds; the policy is refused.
+    for (kind, evaluated) in [("Pod", &["r", "autogen-r"][..]), ("Service", &["r"]), ("Pod", &[])] {
+        assert_eq!(codes(kind, evaluated), []);
+    }
+}
+
+#[test]
+fn a_condition_without_variables_is_constant() {
+    let of = |expression: &str| {
+        let text = format!(
+            "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {{name: p}}\nspec:\n  matchConditions:\n  - {{name: c, expression: \"{expression}\"}}\n"
+        );
+        let all = lint(&parse_value(&text).unwrap(), &[]).into_iter();
+        all.map(|one| format!("{} {}", one.code, one.message)).collect::<Vec<_>>()
+    };
+    assert_eq!(of("1 > 2"), ["KYV901 the condition `c` is always false: the policy never runs"]);
+    assert_eq!(of("true"), ["KYV909 the condition `c` is always true: it has no effect"]);
+    for expression in ["object.metadata.name == 'a'", "has(object.spec)", "1 +", "1"] {
+        assert_eq!(of(expression), Vec::<String>::new(), "{expression}");
+    }
+}
