@@ -78,6 +78,7 @@ pub mod decode;
 #[doc(hidden)]
 pub mod diagnostics;
 #[doc(hidden)]
+pub mod drift;
 #[doc(hidden)]
 pub mod engine;
 #[doc(hidden)]

@@ -8,7 +8,7 @@ use super::arguments::{RuleArguments, RunArguments};
 use super::driver::Presentation;
 use super::exit::Exit;
 use super::formats::{FormatChoice, format_parser};
-use super::options::RunOptions;
+use super::options::{PolicyCheck, RunOptions};
 use super::present::{present, print_failure};
 use super::session::{Session, on_threads};
 use super::summary::SummaryStyle;
@@ -64,7 +64,8 @@ static FORMATS: &[FormatChoice<()>] = &[
 
 pub(super) fn run(arguments: Arguments) -> Exit {
     let Arguments { inputs, rules, output } = arguments;
-    let options = RunOptions { keep_going: true, checks_policies: true, ..rules.choose(inputs.into()) };
+    let options =
+        RunOptions { keep_going: true, check: PolicyCheck::Together, ..rules.choose(inputs.into()) };
     on_threads(&options, |reporter| {
         let session = Session::open(&options, reporter);
         let format = (output.format)(());

@@ -171,6 +171,7 @@ fn view<'a>(evaluated: &'a Evaluated, places: &'a CachedPlaces<'_>) -> DocumentV
         report: &object.report,
         is_update: object.is_update,
         findings: &object.findings,
+        drift: object.drift.as_ref(),
     });
     DocumentView {
         document: evaluated.document(),

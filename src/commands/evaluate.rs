@@ -1,15 +1,18 @@
 //! One document through the engine: an object, or all objects of a list.
 
 use crate::check;
+use crate::drift;
 use crate::engine::{Engine, MutatedTarget, World};
 use crate::policy::Operation;
 use crate::render::{Origin, shown_message};
-use crate::report::{CheckFinding, ObjectReport, Outcome};
+use crate::report::{CheckFinding, Drift, ObjectReport, Outcome};
 use crate::secrets::Secrets;
 use crate::source::cluster::{RecordingCluster, StoredObjects};
 use crate::source::{Content, InputDocument, OldObjects, Place, helm_marker};
 use crate::value::{Change, GroupVersionKind, Pointer, Segment, Text, Value};
 use crate::yaml::Document;
+
+use super::options::PolicyCheck;
 
 /// What evaluation needs besides the documents.
 #[derive(Debug)]
@@ -21,8 +24,8 @@ pub(super) struct Evaluator<'a, W> {
     pub(super) stored: Option<&'a StoredObjects>,
     /// Whether each changed object is evaluated a second time.
     pub(super) check_idempotent: bool,
-    /// Whether it is checked how the policies get along on each object.
-    pub(super) checks_policies: bool,
+    /// What is found out about the policies on each object.
+    pub(super) check: PolicyCheck,
     /// Whether the other inputs are evaluated where one cannot be read.
     pub(super) keep_going: bool,
     /// Whether objects without a text come from a cluster.
@@ -59,6 +62,8 @@ pub(super) struct Evaluation {
     pub(super) second_run: Vec<NotIdempotent>,
     /// How the policies get along on the object, if that is checked.
     pub(super) findings: Vec<CheckFinding>,
+    /// What a GitOps tool shows of its changes, if that is asked.
+    pub(super) drift: Option<Drift>,
     /// All of the object before and after, where the report does not have it.
     pub(super) whole: Option<Box<(Value, Value)>>,
     /// Whether the object exists already, and so is updated.
@@ -74,6 +79,7 @@ impl Evaluation {
             report,
             second_run: Vec::new(),
             findings: Vec::new(),
+            drift: None,
             whole: None,
             is_update: false,
             stored: None,
@@ -184,7 +190,7 @@ impl<'a, W: World> Evaluator<'a, W> {
             old,
             stored: None,
             check_idempotent: false,
-            checks_policies: false,
+            check: PolicyCheck::None,
             keep_going: false,
             live: false,
             recording: None,
@@ -278,14 +284,15 @@ impl<'a, W: World> Evaluator<'a, W> {
         }
         let after = report.is_changed().then(|| report.after.clone());
         let second_run = self.second_run(stored, &report);
-        let findings = if self.checks_policies {
-            check::findings(self.engine, &report, (stored, is_update), self.world)
-        } else {
-            Vec::new()
+        let findings = match self.check {
+            PolicyCheck::Together => check::findings(self.engine, &report, (stored, is_update), self.world),
+            PolicyCheck::None | PolicyCheck::Drift => Vec::new(),
         };
+        let is_new = self.check == PolicyCheck::Drift && report.is_changed();
+        let drift = is_new.then(|| drift::drift(self.engine, &report)).flatten();
         let stored = of_cluster.filter(|_| self.engine.has_targets());
         let evaluation = Evaluation::new(at.clone(), report);
-        evaluated.objects.push(Evaluation { second_run, findings, is_update, stored, ..evaluation });
+        evaluated.objects.push(Evaluation { second_run, findings, drift, is_update, stored, ..evaluation });
         after
     }
 

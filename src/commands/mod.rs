@@ -17,6 +17,7 @@ mod convert;
 mod diff;
 mod discovery;
 mod divergence_notes;
+mod drift;
 mod driver;
 mod evaluate;
 mod exit;
@@ -107,6 +108,7 @@ enum Command {
     Diff(Box<diff::Arguments>),
     Lint(Box<lint::Arguments>),
     Check(Box<check::Arguments>),
+    Drift(Box<drift::Arguments>),
     Explain(Box<explain::Arguments>),
     Jp(jp::Arguments),
     Cel(cel::Arguments),
@@ -147,6 +149,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Mutate(arguments), .. }) => mutate::run(*arguments),
         Ok(Cli { command: Command::Diff(arguments), .. }) => diff::run(*arguments),
         Ok(Cli { command: Command::Check(arguments), .. }) => check::run(*arguments),
+        Ok(Cli { command: Command::Drift(arguments), .. }) => drift::run(*arguments),
         Ok(Cli { command: Command::Lint(arguments), .. }) => lint::run(&arguments),
         Ok(Cli { command: Command::Explain(arguments), .. }) => explain::run(*arguments),
         Ok(Cli { command: Command::Jp(arguments), .. }) => jp::run(&arguments),

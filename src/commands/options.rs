@@ -15,6 +15,17 @@ use crate::yaml::Limits;
 
 use super::reporter::Verbosity;
 
+/// What is found out about the policies of a run beside their results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum PolicyCheck {
+    #[default]
+    None,
+    /// How they get along.
+    Together,
+    /// What a GitOps tool shows as a difference.
+    Drift,
+}
+
 /// Policies, objects, and how they are evaluated. Paths of `Vec`s may be files, directories or globs; `-` is standard
 /// input.
 #[derive(Debug, Default)]
@@ -77,8 +88,8 @@ pub(super) struct RunOptions {
     pub(super) pager: bool,
     /// Whether each changed object is evaluated a second time.
     pub(super) check_idempotent: bool,
-    /// Whether it is checked how the policies get along.
-    pub(super) checks_policies: bool,
+    /// What is found out about the policies.
+    pub(super) check: PolicyCheck,
     /// The time that policies see; `None` for the start of the run.
     pub(super) now: Option<Timestamp>,
     /// The seed of random values.

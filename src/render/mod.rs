@@ -30,8 +30,9 @@ pub use findings::{
     FindingWriter, Github, Gitlab, JunitFindings, PolicyReports, ReportApi, RunEnd, Sarif, suite_findings,
 };
 pub use formats::{
-    CheckReport, Diff, DocumentView, ExplanationOptions, Explanations, Findings, Format, FormatWriter, Json,
-    Layout, Markdown, Name, ObjectView, Patch, Prepared, Report, RunTotals, Summary, Yaml,
+    CheckReport, Diff, DocumentView, DriftFormat, DriftReport, ExplanationOptions, Explanations, Findings,
+    Format, FormatWriter, Json, Layout, Markdown, Name, ObjectView, Patch, Prepared, Report, RunTotals,
+    Summary, Yaml,
 };
 pub use json::{impact_json, object_json, tally_json};
 pub use junit::suites_junit;

@@ -6,6 +6,7 @@
 mod check_finding;
 mod coverage;
 mod diagnostic;
+mod drift;
 mod finding;
 mod impact;
 mod missing_data;
@@ -26,6 +27,7 @@ use crate::value::{Change, ObjectRef, Pointer, Text, Value, changes};
 pub use check_finding::{CheckFinding, CheckFindingKind, Settling};
 pub use coverage::{MissingBranch, RuleCoverage};
 pub use diagnostic::{Diagnostic, Severity};
+pub use drift::{Drift, DriftField, DriftKind, DriftStep};
 pub use finding::{FilePlace, Finding, FindingGroup, FindingResult};
 pub use impact::Impact;
 pub use missing_data::MissingData;

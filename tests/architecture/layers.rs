@@ -83,6 +83,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
     ),
     ("lint", &["cel", "diagnostics", "yaml", "value"], false),
     ("check", &["engine", "report", "value"], false),
+    ("drift", &["engine", "patch", "report", "value"], false),
     (
         "proof",
         &[
@@ -155,6 +156,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
             "admission",
             "cel",
             "decode",
+            "drift",
             "lint",
             "resources",
             "secrets",

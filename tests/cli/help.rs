@@ -57,7 +57,7 @@ fn help_is_a_flag_and_a_command() {
     folder.run(&["help", "nonsense"]).is(
         2,
         "",
-        &["no command is called `nonsense`; expected mutate, diff, lint, check, explain"],
+        &["no command is called `nonsense`; expected mutate, diff, lint, check, drift, explain"],
     );
     for flag in ["-V", "--version"] {
         folder.run(&[flag]).is(0, concat!("kubectl-kyv ", env!("CARGO_PKG_VERSION"), "\n"), &[]);
@@ -135,6 +135,7 @@ fn help_texts_match_snapshots() {
         "diff",
         "lint",
         "check",
+        "drift",
         "explain",
         "cel",
         "cel-query",

@@ -11,6 +11,8 @@ mod argocd_inputs;
 mod argocd_install;
 #[cfg(unix)]
 mod ci_recipes;
+#[cfg(unix)]
+mod drift;
 mod folder;
 mod kpt;
 mod kustomize;

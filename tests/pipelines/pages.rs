@@ -11,7 +11,7 @@ use crate::page_runner::follow;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Pages that need nothing but kubectl-kyv.
-const PAGES: [&str; 26] = [
+const PAGES: [&str; 27] = [
     "README.md",
     "docs/README.md",
     "docs/benchmark/README.md",
@@ -24,6 +24,7 @@ const PAGES: [&str; 26] = [
     "docs/converting.md",
     "docs/diagnostics/README.md",
     "docs/divergences/README.md",
+    "docs/drift.md",
     "docs/exit-codes.md",
     "docs/explain.md",
     "docs/install.md",

@@ -49,7 +49,7 @@ pub(super) fn run_options() -> Exit {
     let mut command =
         command.mut_args(|argument| argument.help_heading(None::<&str>)).help_template("{options}");
     let flags = command.render_long_help();
-    print(&format!("These flags can be passed to check, diff, explain and mutate:\n\n{flags}\n"))
+    print(&format!("These flags can be passed to check, diff, drift, explain and mutate:\n\n{flags}\n"))
 }
 
 /// The command that these words name.
@@ -92,6 +92,7 @@ pub(super) fn with_short_lists(command: Command) -> Command {
 fn exit_codes(command: &str) -> String {
     let no_failure = match command {
         "diff" => &["0    nothing would change", "1    something would change"][..],
+        "drift" => &["0    all objects are in sync", "1    an object would be OutOfSync"],
         "check" | "lint" => &["0    no findings", "1    findings"],
         "mutate" => &["0    done", "1    --check: something would change"],
         "test" => &["0    nothing failed", "1    a result is not as expected"],
@@ -100,7 +101,7 @@ fn exit_codes(command: &str) -> String {
         _ => return String::new(),
     };
     let cluster = ["4    the cluster could not be read, completely or in part", "130  interrupted"];
-    let reads_cluster = ["check", "diff", "explain", "mutate"].contains(&command);
+    let reads_cluster = ["check", "diff", "drift", "explain", "mutate"].contains(&command);
     let input = if command == "test" {
         "2    wrong usage, or a suite could not be loaded"
     } else {

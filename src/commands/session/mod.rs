@@ -27,7 +27,7 @@ use super::discovery::{filters, live_kinds};
 use super::evaluate::Evaluator;
 use super::exit::Exit;
 use super::missing_schemas::MissingSchemas;
-use super::options::RunOptions;
+use super::options::{PolicyCheck, RunOptions};
 use super::pager::Pager;
 use super::policies::{kind_selectors, resource_selectors};
 use super::policy_notes::{NoteSettings, exception_notes, policy_notes};
@@ -58,7 +58,7 @@ pub(super) struct Session {
     /// Notes on the inputs, reported at the end of the run.
     notes: Vec<Note>,
     check_idempotent: bool,
-    checks_policies: bool,
+    check: PolicyCheck,
     pub(super) keep_going: bool,
     live: bool,
     pub(super) shows_secrets: bool,
@@ -192,7 +192,7 @@ impl Session {
             objects,
             notes,
             check_idempotent: options.check_idempotent,
-            checks_policies: options.checks_policies,
+            check: options.check,
             keep_going: options.keep_going,
             live: options.is_live(),
             cluster,
@@ -228,7 +228,7 @@ impl Session {
         Evaluator {
             stored: self.stored.as_ref(),
             check_idempotent: self.check_idempotent,
-            checks_policies: self.checks_policies,
+            check: self.check,
             keep_going: self.keep_going,
             live: self.live,
             recording: self.recording.as_deref(),

@@ -5,6 +5,7 @@
 
 mod check;
 mod diff;
+mod drift;
 mod explanation;
 mod findings;
 mod json;
@@ -18,7 +19,9 @@ mod yaml;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::report::{CheckFinding, Diagnostic, FindingGroup, Impact, MissingData, ObjectReport, Totals};
+use crate::report::{
+    CheckFinding, Diagnostic, Drift, FindingGroup, Impact, MissingData, ObjectReport, Totals,
+};
 use crate::value::{Pointer, Value};
 use crate::yaml::{Document, Edited};
 
@@ -28,6 +31,7 @@ use super::messages::RulePlaces;
 
 pub use check::CheckReport;
 pub use diff::Diff;
+pub use drift::{DriftFormat, DriftReport};
 pub use explanation::{ExplanationOptions, Explanations};
 pub use findings::Findings;
 pub use json::Json;
@@ -128,6 +132,8 @@ pub struct ObjectView<'a> {
     pub is_update: bool,
     /// What is wrong with the policies together, if that was checked.
     pub findings: &'a [CheckFinding],
+    /// What a GitOps tool shows of its changes, if that was asked.
+    pub drift: Option<&'a Drift>,
 }
 
 impl ObjectView<'_> {

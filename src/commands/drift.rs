@@ -1,0 +1,77 @@
+//! `drift`: what a GitOps tool shows of the changes of policies.
+
+use clap::Args;
+
+use crate::render::{DriftFormat, DriftReport};
+
+use super::arguments::{RuleArguments, RunArguments};
+use super::driver::Presentation;
+use super::exit::Exit;
+use super::formats::{FormatChoice, format_parser};
+use super::options::{PolicyCheck, RunOptions};
+use super::present::{present, print_failure};
+use super::session::{Session, on_threads};
+use super::summary::SummaryStyle;
+
+const EXAMPLES: &str = "\
+Examples:
+  # What Argo CD shows as OutOfSync because of policies in the cluster
+  kubectl kyv drift -p policies/ -f manifests/ -R
+
+  # The rules of the application that ignore it
+  kubectl kyv drift -p policies/ -k overlays/prod -o argocd";
+
+/// Show what will be OutOfSync in Argo CD because policies change it.
+///
+/// A field that only the cluster has is no difference for Argo CD. One that Git sets is, if a policy gives it another value;
+/// and so is a list without merge key. -o argocd prints the ignoreDifferences of an application, as narrow as they can be.
+///
+/// Exits with 1 if an object would be OutOfSync, with 0 if not.
+#[derive(Debug, Args)]
+#[command(before_help = EXAMPLES, help_template = super::HELP)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    inputs: RunArguments,
+    #[command(flatten)]
+    rules: RuleArguments,
+    /// The output format.
+    #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(FORMATS), default_value = "text", help_heading = "Output")]
+    output: &'static FormatChoice<()>,
+}
+
+/// What `-o` may name.
+static FORMATS: &[FormatChoice<()>] = &[
+    FormatChoice {
+        name: "text",
+        help: "The fields, object by object",
+        summary: SummaryStyle::None,
+        format: |()| Box::new(DriftReport { format: DriftFormat::Text }),
+    },
+    FormatChoice {
+        name: "json",
+        help: "The same as one JSON object",
+        summary: SummaryStyle::None,
+        format: |()| Box::new(DriftReport { format: DriftFormat::Json }),
+    },
+    FormatChoice {
+        name: "argocd",
+        help: "The ignoreDifferences of an application of Argo CD",
+        summary: SummaryStyle::None,
+        format: |()| Box::new(DriftReport { format: DriftFormat::ArgoCd }),
+    },
+];
+
+pub(super) fn run(arguments: Arguments) -> Exit {
+    let Arguments { inputs, rules, output } = arguments;
+    let options = RunOptions { keep_going: true, check: PolicyCheck::Drift, ..rules.choose(inputs.into()) };
+    on_threads(&options, |reporter| {
+        let session = Session::open(&options, reporter);
+        let format = (output.format)(());
+        let presentation = Presentation::new(&*format, output.summary, &options);
+        match present(&options, session.as_ref(), &presentation, reporter) {
+            Some(summary) if summary.has_findings => reporter.worsen(Exit::Changes),
+            Some(_) => {}
+            None => print_failure(&*format, reporter),
+        }
+    })
+}

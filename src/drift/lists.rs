@@ -1,0 +1,98 @@
+//! Lists: by merge keys, as sets, or as a whole.
+
+use crate::patch::ListStrategy;
+use crate::report::{DriftKind, DriftStep};
+use crate::value::{Text, Value};
+
+use super::{Comparison, Place};
+
+impl Comparison<'_> {
+    pub(super) fn lists(&mut self, config: &[Value], in_git: &[Value], live: &[Value], place: &mut Place) {
+        let names: Vec<Option<&str>> = place
+            .path
+            .iter()
+            .map(|step| match step {
+                DriftStep::Key(key) => Some(&**key),
+                DriftStep::Element { .. } | DriftStep::Item(_) => None,
+            })
+            .collect();
+        match self.schemas.list_strategy(self.kind, &names) {
+            ListStrategy::Keys(keys) => match keys.first().map(|key| Text::from(*key)) {
+                Some(key) if has_keys([config, in_git, live], &key) => {
+                    self.keyed(&key, (config, in_git), live, place);
+                }
+                _ => self.whole(in_git, live, place),
+            },
+            ListStrategy::Set => {
+                for item in in_git.iter().filter(|item| !live.contains(item)) {
+                    place.path.push(DriftStep::Item(item.clone()));
+                    self.add(place, DriftKind::Removed(item.clone()));
+                    place.path.pop();
+                }
+            }
+            ListStrategy::Replace => self.whole(in_git, live, place),
+        }
+    }
+
+    /// A list whose elements are merged by a key.
+    fn keyed(
+        &mut self,
+        key: &Text,
+        (config, in_git): (&[Value], &[Value]),
+        live: &[Value],
+        place: &mut Place,
+    ) {
+        let mut order = Vec::new();
+        for (config, in_git) in config.iter().zip(in_git) {
+            let Some(value) = in_git.get(key) else { continue };
+            place.path.push(DriftStep::Element { key: key.clone(), value: value.clone() });
+            match live.iter().position(|element| element.get(key) == Some(value)) {
+                Some(index) => {
+                    order.push(index);
+                    place.live.push_index(index);
+                    self.values(config, in_git, &live[index], place);
+                    place.live.pop();
+                }
+                None => self.add(place, DriftKind::Removed(in_git.clone())),
+            }
+            place.path.pop();
+        }
+        if !order.is_sorted() {
+            self.add(place, DriftKind::Order);
+        }
+    }
+
+    /// A list without merge key.
+    fn whole(&mut self, in_git: &[Value], live: &[Value], place: &mut Place) {
+        let mut expected = in_git.iter().peekable();
+        let mut added = Vec::new();
+        for element in live {
+            if expected.next_if(|expected| *expected == element).is_none() {
+                added.push(element);
+            }
+        }
+        // An element that Git has, too, cannot be told from the one that was added.
+        let is_only_added = expected.next().is_none() && added.iter().all(|one| !in_git.contains(one));
+        if !is_only_added {
+            return self.add(place, DriftKind::List);
+        }
+        let mut seen: Vec<&Value> = Vec::new();
+        for element in added {
+            if !seen.contains(&element) {
+                seen.push(element);
+                place.path.push(DriftStep::Item(element.clone()));
+                self.add(place, DriftKind::Added(element.clone()));
+                place.path.pop();
+            }
+        }
+    }
+}
+
+/// Whether all elements have the key, each another value.
+fn has_keys(lists: [&[Value]; 3], key: &str) -> bool {
+    lists.iter().all(|list| {
+        let values: Vec<Option<&Value>> = list.iter().map(|element| element.get(key)).collect();
+        let is_first = |index: usize| values[index].is_some() && !values[..index].contains(&values[index]);
+        (0..values.len()).all(is_first)
+    })
+}

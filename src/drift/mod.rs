@@ -1,0 +1,103 @@
+//! What Argo CD shows as a difference where policies changed an object on its way into a cluster.
+//!
+//! Argo CD merges the object in Git into the live one, as `kubectl apply` does, and compares the result with the live one.
+//! So a field that only the cluster has is no difference; one that Git sets is; and lists without merge key are compared as
+//! a whole. Source: `pkg/diff` of gitops-engine.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod lists;
+
+use crate::engine::Engine;
+use crate::patch::Schemas;
+use crate::report::{Drift, DriftField, DriftKind, DriftStep, ObjectReport};
+use crate::value::{GroupVersionKind, Map, Pointer, Value};
+
+/// The nesting of objects that is compared.
+const MAX_DEPTH: usize = 200;
+
+/// The differences of an object that policies changed; `None` if it has no kind.
+pub fn drift(engine: &Engine, report: &ObjectReport) -> Option<Drift> {
+    let kind = GroupVersionKind::of(&report.before)?;
+    let settings = engine.settings();
+    let view =
+        |object: &Value| settings.admission.as_ref().and_then(|admission| admission.view(object, &kind).ok());
+    let (in_git, live) = (view(&report.before), view(&report.after));
+    let is_incomplete = in_git.is_none() || live.is_none();
+    let (in_git, live) = match (in_git, live) {
+        (Some(in_git), Some(live)) => (in_git, live),
+        _ => (report.before.clone(), report.after.clone()),
+    };
+    let mut comparison = Comparison { report, schemas: &settings.schemas, kind: &kind, found: Vec::new() };
+    let mut place = Place::default();
+    if let [Some(config), Some(in_git), Some(live)] = [&report.before, &in_git, &live].map(Value::as_object) {
+        comparison.maps(config, in_git, live, &mut place);
+    }
+    Some(Drift { fields: comparison.found, is_incomplete })
+}
+
+/// A place in an object: its path, and where it is in the live object.
+#[derive(Default)]
+struct Place {
+    path: Vec<DriftStep>,
+    live: Pointer,
+}
+
+struct Comparison<'a> {
+    report: &'a ObjectReport,
+    schemas: &'a Schemas,
+    kind: &'a GroupVersionKind,
+    found: Vec<DriftField>,
+}
+
+impl Comparison<'_> {
+    /// Compares what Git sets. `in_git` is the same with the defaults of the API server.
+    fn maps(&mut self, config: &Map, in_git: &Map, live: &Map, place: &mut Place) {
+        if place.path.len() > MAX_DEPTH {
+            return;
+        }
+        for (key, config) in config {
+            // A null removes the field. What the API server drops cannot differ.
+            let Some(in_git) = in_git.get(key).filter(|_| !config.is_null()) else { continue };
+            if is_identity(place, key) {
+                continue;
+            }
+            place.path.push(DriftStep::Key(key.clone()));
+            place.live.push_key(key.clone());
+            match live.get(key) {
+                None => self.add(place, DriftKind::Removed(in_git.clone())),
+                Some(live) => self.values(config, in_git, live, place),
+            }
+            place.live.pop();
+            place.path.pop();
+        }
+    }
+
+    fn values(&mut self, config: &Value, in_git: &Value, live: &Value, place: &mut Place) {
+        if in_git == live {
+            return;
+        }
+        match (config, in_git, live) {
+            (Value::Object(config), Value::Object(in_git), Value::Object(live)) => {
+                self.maps(config, in_git, live, place);
+            }
+            (Value::Array(config), Value::Array(in_git), Value::Array(live)) => {
+                self.lists(config, in_git, live, place);
+            }
+            _ => self.add(place, DriftKind::Changed(in_git.clone(), live.clone())),
+        }
+    }
+
+    fn add(&mut self, place: &Place, kind: DriftKind) {
+        let policies = self.report.writers(std::slice::from_ref(&place.live));
+        self.found.push(DriftField { path: place.path.clone(), kind, policies });
+    }
+}
+
+/// Whether a field is none of those that Argo CD compares: what names the object, and its status.
+fn is_identity(place: &Place, key: &str) -> bool {
+    match &*place.path {
+        [] => matches!(key, "apiVersion" | "kind" | "status"),
+        [DriftStep::Key(parent)] => &**parent == "metadata" && matches!(key, "name" | "namespace"),
+        _ => false,
+    }
+}

@@ -1,0 +1,259 @@
+//! `text`, `json` and `argocd` of `drift`: what Argo CD shows as a difference, and the rules that ignore it.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use crate::render::printable::printable_line;
+use crate::render::{Origin, counted};
+use crate::report::{Diagnostic, Drift, DriftField, DriftKind, DriftStep, MissingData, Totals};
+use crate::value::{ObjectRef, Pointer, Value};
+use crate::yaml::print;
+
+use super::report::diagnostic_json;
+use super::{DocumentView, Format, FormatWriter, Prepared, RunTotals};
+
+/// How drift is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DriftFormat {
+    /// The fields, object by object.
+    Text,
+    /// The same as one JSON object.
+    Json,
+    /// `ignoreDifferences` of an application of Argo CD.
+    ArgoCd,
+}
+
+/// What a GitOps tool shows of the changes of policies.
+#[derive(Clone, Copy, Debug)]
+pub struct DriftReport {
+    /// How it is written.
+    pub format: DriftFormat,
+}
+
+impl Format for DriftReport {
+    fn prepare(&self, _: &DocumentView<'_>) -> Prepared {
+        Prepared::default()
+    }
+
+    fn writer(&self) -> Box<dyn FormatWriter + '_> {
+        Box::new(DriftWriter { format: self.format, objects: Vec::new() })
+    }
+
+    fn failure(&self, diagnostics: &[Diagnostic]) -> Option<String> {
+        let (tally, gaps) = (Totals::default(), MissingData::default());
+        let totals = RunTotals { tally: &tally, gaps: &gaps, is_live: false, diagnostics };
+        let mut out = Vec::new();
+        if self.format == DriftFormat::Json {
+            self.writer().finish(&totals, &mut out).ok()?;
+        }
+        String::from_utf8(out).ok()
+    }
+}
+
+struct DriftWriter {
+    format: DriftFormat,
+    objects: Vec<DriftingObject>,
+}
+
+/// An object with differences.
+struct DriftingObject {
+    object: ObjectRef,
+    origin: Origin,
+    drift: Drift,
+}
+
+impl FormatWriter for DriftWriter {
+    fn write(&mut self, view: &DocumentView<'_>, _: Prepared, _: &mut dyn Write) -> io::Result<()> {
+        for object in &view.objects {
+            let (Some(drift), Some(name)) = (object.drift, &object.report.object) else { continue };
+            if !drift.fields.is_empty() || drift.is_incomplete {
+                let origin = view.origin(object);
+                self.objects.push(DriftingObject { object: name.clone(), origin, drift: drift.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
+        match self.format {
+            DriftFormat::Text => self.write_text(totals, out),
+            DriftFormat::Json => self.write_json(totals, out),
+            DriftFormat::ArgoCd => self.write_rules(out),
+        }
+    }
+}
+
+impl DriftWriter {
+    fn write_text(&self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let mut text = String::new();
+        let mut out_of_sync = 0;
+        for DriftingObject { object, origin, drift } in &self.objects {
+            let state = if drift.fields.is_empty() { "Synced" } else { "OutOfSync" };
+            out_of_sync += usize::from(!drift.fields.is_empty());
+            let _ = writeln!(text, "{} ({origin}): {state}", printable_line(&object.to_string()));
+            for field in &drift.fields {
+                let policies = field.policies.join(", ");
+                let by = if policies.is_empty() { String::new() } else { format!(" by {policies}") };
+                let line = format!("{}: {}{by}", jq_path(&field.path), kind_text(&field.kind));
+                let _ = writeln!(text, "  {}", printable_line(&line));
+            }
+            if drift.is_incomplete {
+                text.push_str("  incomplete: the defaults of this kind are not known\n");
+            }
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let objects = counted(totals.tally.objects, "object");
+        let _ = writeln!(text, "{out_of_sync} of {objects} OutOfSync in Argo CD");
+        if !totals.gaps.is_empty() {
+            let _ = writeln!(text, "incomplete: {}", totals.gaps);
+        }
+        out.write_all(text.as_bytes())
+    }
+
+    fn write_json(&self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let objects = self.objects.iter().map(|DriftingObject { object, origin, drift }| {
+            let mut row = Value::from_iter([
+                ("object", Value::from(object.to_string())),
+                ("origin", Value::from(origin.to_string())),
+                ("fields", Value::array(drift.fields.iter().map(field_json).collect())),
+            ]);
+            if drift.is_incomplete {
+                row.insert("incomplete", Value::from(true));
+            }
+            row
+        });
+        let mut members = vec![
+            ("version", Value::from(1)),
+            ("objects", Value::array(objects.collect())),
+            ("ignoreDifferences", Value::array(self.rules())),
+        ];
+        if !totals.gaps.is_empty() {
+            members.push(("incomplete", Value::from(totals.gaps.to_string())));
+        }
+        members.push(("diagnostics", Value::array(totals.diagnostics.iter().map(diagnostic_json).collect())));
+        writeln!(out, "{}", members.into_iter().collect::<Value>().to_json())
+    }
+
+    fn write_rules(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut text = String::new();
+        for DriftingObject { object, drift, .. } in &self.objects {
+            for field in drift.fields.iter().filter(|field| rule(field).is_none()) {
+                let line = format!(
+                    "# {object}: {}: {}: no rule ignores that; apply the policies when you render",
+                    jq_path(&field.path),
+                    kind_text(&field.kind)
+                );
+                let _ = writeln!(text, "{}", printable_line(&line));
+            }
+        }
+        print(&Value::from_iter([("ignoreDifferences", Value::array(self.rules()))]), &mut text);
+        out.write_all(text.as_bytes())
+    }
+
+    /// A rule for each object that differs.
+    fn rules(&self) -> Vec<Value> {
+        let rules = self.objects.iter().filter_map(|DriftingObject { object, drift, .. }| {
+            let (mut pointers, mut expressions) = (Vec::new(), Vec::new());
+            for rule in drift.fields.iter().filter_map(rule) {
+                match rule {
+                    Rule::Pointer(pointer) => pointers.push(Value::from(pointer)),
+                    Rule::Expression(expression) => expressions.push(Value::from(expression)),
+                }
+            }
+            if pointers.is_empty() && expressions.is_empty() {
+                return None;
+            }
+            let mut members: Vec<(&str, Value)> = Vec::new();
+            if !object.kind.group.is_empty() {
+                members.push(("group", Value::String(object.kind.group.clone())));
+            }
+            members.push(("kind", Value::String(object.kind.kind.clone())));
+            members.push(("name", Value::String(object.name.clone())));
+            members.extend(object.namespace.clone().map(|namespace| ("namespace", Value::String(namespace))));
+            let lists = [("jsonPointers", pointers), ("jqPathExpressions", expressions)];
+            let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
+            members.extend(lists.map(|(name, list)| (name, Value::array(list))));
+            Some(members.into_iter().collect())
+        });
+        rules.collect()
+    }
+}
+
+/// What ignores a difference.
+enum Rule {
+    Pointer(String),
+    Expression(String),
+}
+
+/// The rule for a difference; `None` if there is none.
+fn rule(field: &DriftField) -> Option<Rule> {
+    if field.kind == DriftKind::Order {
+        return None;
+    }
+    let mut pointer = Pointer::ROOT;
+    for step in &field.path {
+        match step {
+            DriftStep::Key(key) => pointer.push_key(key.clone()),
+            DriftStep::Element { .. } | DriftStep::Item(_) => {
+                return Some(Rule::Expression(jq_path(&field.path)));
+            }
+        }
+    }
+    Some(Rule::Pointer(pointer.to_json_pointer()))
+}
+
+/// A path expression of jq.
+fn jq_path(path: &[DriftStep]) -> String {
+    let mut text = String::new();
+    let mut is_start = true;
+    for step in path {
+        match step {
+            DriftStep::Key(key) => {
+                if is_start {
+                    text.push('.');
+                }
+                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                if key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && key.chars().all(is_name)
+                {
+                    text.push_str(if is_start { "" } else { "." });
+                    text.push_str(key);
+                } else {
+                    let _ = write!(text, "[{}]", Value::String(key.clone()).to_json());
+                }
+                is_start = false;
+            }
+            DriftStep::Element { key, value } => {
+                let _ = write!(text, "[] | select(.{key} == {})", value.to_json());
+                text.push_str(" | ");
+                is_start = true;
+            }
+            DriftStep::Item(value) => {
+                let _ = write!(text, "[] | select(. == {}) | ", value.to_json());
+                is_start = true;
+            }
+        }
+    }
+    text.strip_suffix(" | ").map_or_else(|| text.clone(), str::to_owned)
+}
+
+fn field_json(field: &DriftField) -> Value {
+    let policies = field.policies.iter().cloned().map(Value::String).collect();
+    Value::from_iter([
+        ("path", Value::from(jq_path(&field.path))),
+        ("difference", Value::from(kind_text(&field.kind))),
+        ("policies", Value::array(policies)),
+        ("ignorable", Value::from(rule(field).is_some())),
+    ])
+}
+
+const fn kind_text(kind: &DriftKind) -> &'static str {
+    match kind {
+        DriftKind::Changed(..) => "another value",
+        DriftKind::Removed(_) => "removed",
+        DriftKind::Added(_) => "an element more",
+        DriftKind::List => "another list",
+        DriftKind::Order => "another order of elements",
+    }
+}
