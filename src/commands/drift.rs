@@ -26,7 +26,7 @@ Examples:
 /// A field that only the cluster has is no difference for Argo CD. One that Git sets is, if a policy gives it another value;
 /// and so is a list without merge key. -o argocd prints the ignoreDifferences of an application, as narrow as they can be.
 ///
-/// Exits with 1 if an object would be OutOfSync, with 0 if not.
+/// Exits with 1 if an object would be OutOfSync or could not be compared, with 0 if not.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 pub(super) struct Arguments {

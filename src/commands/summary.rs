@@ -154,7 +154,7 @@ impl RunSummary {
     fn count_objects(&mut self, evaluated: &Evaluated, verbose: bool) {
         for object in &evaluated.objects {
             self.has_findings |= !object.findings.is_empty()
-                || object.drift.as_ref().is_some_and(|drift| !drift.fields.is_empty());
+                || object.drift.as_ref().is_some_and(|drift| drift.is_incomplete || !drift.fields.is_empty());
             self.add_object(object);
             self.add_second_run(evaluated, object, verbose);
         }

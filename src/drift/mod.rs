@@ -15,9 +15,10 @@ use crate::value::{GroupVersionKind, Map, Pointer, Value};
 /// The nesting of objects that is compared.
 const MAX_DEPTH: usize = 200;
 
-/// The differences of an object that policies changed; `None` if it has no kind.
+/// The differences of an object that policies changed; `None` if it has no kind or no name, so that no tool keeps it in sync.
 pub fn drift(engine: &Engine, report: &ObjectReport) -> Option<Drift> {
     let kind = GroupVersionKind::of(&report.before)?;
+    report.before.path(&["metadata", "name"])?;
     let settings = engine.settings();
     let view =
         |object: &Value| settings.admission.as_ref().and_then(|admission| admission.view(object, &kind).ok());
@@ -29,10 +30,25 @@ pub fn drift(engine: &Engine, report: &ObjectReport) -> Option<Drift> {
     };
     let mut comparison = Comparison { report, schemas: &settings.schemas, kind: &kind, found: Vec::new() };
     let mut place = Place::default();
-    if let [Some(config), Some(in_git), Some(live)] = [&report.before, &in_git, &live].map(Value::as_object) {
+    let config = with_data(&report.before, &in_git);
+    if let [Some(config), Some(in_git), Some(live)] = [&config, &in_git, &live].map(Value::as_object) {
         comparison.maps(config, in_git, live, &mut place);
     }
     Some(Drift { fields: comparison.found, is_incomplete })
+}
+
+/// A Secret with the `data` that its `stringData` becomes, as Argo CD compares it. Other objects as they are.
+fn with_data(config: &Value, in_git: &Value) -> Value {
+    let mut config = config.clone();
+    let is_secret =
+        GroupVersionKind::of(&config).is_some_and(|kind| kind.group.is_empty() && &*kind.kind == "Secret");
+    if is_secret
+        && config.remove("stringData").is_some()
+        && let Some(data) = in_git.get("data")
+    {
+        config.insert("data", data.clone());
+    }
+    config
 }
 
 /// A place in an object: its path, and where it is in the live object.
@@ -88,7 +104,11 @@ impl Comparison<'_> {
     }
 
     fn add(&mut self, place: &Place, kind: DriftKind) {
-        let policies = self.report.writers(std::slice::from_ref(&place.live));
+        let mut policies = self.report.writers(std::slice::from_ref(&place.live));
+        if policies.is_empty() {
+            // The API server made it of another field that they changed.
+            policies = self.report.writers(&[Pointer::ROOT]);
+        }
         self.found.push(DriftField { path: place.path.clone(), kind, policies });
     }
 }

@@ -40,8 +40,8 @@ fn findings_have_places_and_cures() {
 #[test]
 fn the_summary_counts_what_is_left_out() {
     let output = lint(&case("adds-again"), &[]);
-    assert_eq!(stderr(&output), "1 policy, 1 finding in 1, 1 suppressed\n");
-    assert_eq!(stderr(&lint(&case("no-findings"), &[])), "1 policy, no findings\n");
+    assert_eq!(stderr(&output), "1 finding in 1 of 1 policy, 1 suppressed\n");
+    assert_eq!(stderr(&lint(&case("no-findings"), &[])), "no findings in 1 policy\n");
     assert_eq!(stderr(&lint(&case("adds-again"), &["-q"])), "");
 }
 
@@ -59,11 +59,25 @@ fn a_correction_changes_nothing_else() {
     let text = fs::read_to_string(case("unknown-operator").join("policy.yaml")).expect("the policy");
     fs::write(folder.path().join("policy.yaml"), &text).expect("written");
     let output = lint(folder.path(), &["--fix"]);
-    let expected = "policy.yaml: 1 finding corrected\n1 policy, no findings\n";
+    let expected = "policy.yaml: 1 finding corrected\nno findings in 1 policy\n";
     assert_eq!((stderr(&output).as_str(), output.status.code()), (expected, Some(0)));
     let corrected = fs::read_to_string(folder.path().join("policy.yaml")).expect("the policy");
     assert_eq!(corrected, text.replace("greaterthan", "GreaterThan"));
     assert_eq!(stdout(&output), "");
+}
+
+#[test]
+fn standard_input_is_not_corrected() {
+    let text = fs::File::open(case("unknown-operator").join("policy.yaml")).expect("the policy");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
+    let output =
+        command.args(["lint", "-p", "-", "--fix"]).env_clear().stdin(text).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).starts_with("error[KYV010]: --fix edits regular files only"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -78,7 +92,7 @@ fn known_findings_are_left_out_until_they_are_gone() {
     assert_eq!(stderr(&output), "known.yaml: 1 finding written\n");
     let output = lint(folder.path(), &["--baseline", "known.yaml"]);
     assert_eq!((stdout(&output).as_str(), output.status.code()), ("", Some(0)));
-    assert_eq!(stderr(&output), "1 policy, no findings, 1 suppressed, 1 in the baseline\n");
+    assert_eq!(stderr(&output), "no findings in 1 policy, 1 suppressed, 1 in the baseline\n");
     copy("no-findings");
     let output = lint(folder.path(), &["--baseline", "known.yaml"]);
     let gone = "note[KYV911]: known.yaml: 1 finding gone: KYV903 of ports/metrics (policy.yaml); --write-baseline writes the file \

@@ -52,6 +52,7 @@ const POLICIES: &[(&str, &str)] = &[
     ("alias", "{spec: {template: {spec: {hostAliases: [{ip: 10.0.0.1, hostnames: [b]}]}}}}"),
     ("arguments", "{spec: {template: {spec: {containers: [{name: web, args: [c]}]}}}}"),
     ("removed", "{spec: {replicas: null, template: {spec: {volumes: null}}}}"),
+    ("token", "{stringData: {token: changed, more: data}}"),
     ("scale", "{spec: {replicas: 5}}"),
     ("label", "{metadata: {labels: {app: other, new: label}}}"),
     (
@@ -85,9 +86,10 @@ fn argo_cd_shows_what_is_predicted() {
     }
     policies.sort();
     for (name, overlay) in POLICIES {
+        let kind = if overlay.contains("stringData") { "Secret" } else { "Deployment" };
         let text = format!(
             "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  rules:\n  - name: r\n    \
-             match: {{any: [{{resources: {{kinds: [Deployment]}}}}]}}\n    mutate: {{patchStrategicMerge: {overlay}}}\n"
+             match: {{any: [{{resources: {{kinds: [{kind}]}}}}]}}\n    mutate: {{patchStrategicMerge: {overlay}}}\n"
         );
         policies.push(((*name).to_owned(), text));
     }

@@ -240,20 +240,22 @@ impl Arguments {
         if shown.iter().any(|finding| finding.result == FindingResult::Error) {
             reporter.worsen(Exit::Input);
         }
-        let policies: usize = files.iter().map(|file| file.policies.len()).sum();
         let named: BTreeSet<_> = shown
             .iter()
             .map(|finding| (finding.place.as_ref().map(|place| &place.file), &finding.policy))
             .collect();
+        let policies = counted_policies(files.iter().map(|file| file.policies.len()).sum());
         let found = match shown.len() {
-            0 => "no findings".to_owned(),
-            count => format!("{} in {}", counted(count, "finding"), named.len()),
+            0 => format!("no findings in {policies}"),
+            count => format!("{} in {} of {policies}", counted(count, "finding"), named.len()),
         };
         let left_out = [(left_out.suppressed, "suppressed"), (left_out.known, "in the baseline")];
         let left_out = left_out.into_iter().filter(|(count, _)| *count > 0);
-        let mut parts = vec![counted_policies(policies), found];
+        let mut parts = vec![found];
         parts.extend(left_out.map(|(count, what)| format!("{count} {what}")));
-        reporter.summary(&parts.join(", "));
+        if !files.is_empty() {
+            reporter.summary(&parts.join(", "));
+        }
     }
 }
 
@@ -270,7 +272,6 @@ fn group(one: &FileFindings<'_>) -> FindingGroup {
 
 /// Corrects a file, and takes out the findings that are corrected.
 fn fix(one: &mut FileFindings<'_>, reporter: &mut Reporter) {
-    let Some(path) = &one.file.path else { return };
     let fixes: Vec<(_, _, &Value)> = one
         .findings
         .iter()
@@ -279,6 +280,10 @@ fn fix(one: &mut FileFindings<'_>, reporter: &mut Reporter) {
     if fixes.is_empty() {
         return;
     }
+    let Some(path) = &one.file.path else {
+        let message = "--fix edits regular files only, and standard input is none";
+        return reporter.error(Exit::Input, Code::NotARegularFile, message);
+    };
     let Some(text) = one.file.with_values(&fixes) else {
         let message = format!("{}: not corrected: its layout is not understood", path.display());
         return reporter.warning(Code::NothingWritten, message);
