@@ -230,7 +230,7 @@ codes! {
     AddsAgain = 903 "a patch that adds one more element each time",
     NoMergeKey = 904 "an element of a merged list without its key",
     RuleOnDelete = 905 "a rule on the deletion of objects",
-    UnreachableRule = 906 "a rule that never runs",
+    RuleBehindAnother = 906 "a rule that runs only where an earlier one changes nothing",
     ReplacesMap = 907 "a patch that replaces all labels or annotations",
     NoAutogen = 908 "a rule for Pods that controllers do not get",
     AlwaysHolds = 909 "a condition that always holds",

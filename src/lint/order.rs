@@ -1,12 +1,11 @@
-//! Rules that an earlier one always replaces.
+//! Rules that an earlier one keeps from running.
 
 use crate::diagnostics::Code;
 use crate::value::Value;
 
 use super::{Lint, LintLevel, Rule};
 
-/// Adds findings about rules of a policy with `applyRules: One` that never run, because an earlier rule always applies
-/// where they do.
+/// Adds findings about rules of a policy with `applyRules: One` that run only where an earlier rule finds nothing to change.
 pub(super) fn check(policy: &Value, rules: &[Rule<'_>], found: &mut Vec<Lint>) {
     if policy.path(&["spec", "applyRules"]).and_then(Value::as_str) != Some("One") {
         return;
@@ -18,12 +17,10 @@ pub(super) fn check(policy: &Value, rules: &[Rule<'_>], found: &mut Vec<Lint>) {
         let Some(earlier) = earlier else { continue };
         let name = earlier.name().unwrap_or_default();
         found.push(rule.found(
-            Code::UnreachableRule,
+            Code::RuleBehindAnother,
             LintLevel::Warning,
             rule.at.key("name"),
-            format!(
-                "the rule never runs: with `applyRules: One` the rule `{name}` applies to all of its objects"
-            ),
+            format!("with `applyRules: One` the rule runs only on objects that the rule `{name}` leaves as they are"),
             "write the special rule first, or remove `applyRules: One`",
         ));
     }

@@ -84,8 +84,7 @@ impl Finder<'_, '_> {
         for operation in operations.as_array().unwrap_or_default() {
             let text = |name| operation.get(name).and_then(Value::as_str);
             let (Some("add"), Some(path)) = (text("op"), text("path")) else { continue };
-            let last = path.rsplit('/').next().unwrap_or_default();
-            if last == "-" || !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()) {
+            if is_element(path) {
                 self.found.push(self.rule.found(
                     Code::AddsAgain,
                     LintLevel::Warning,
@@ -133,6 +132,18 @@ impl Finder<'_, '_> {
             self.overlay(member, &at, depth - 1);
         }
     }
+}
+
+/// Maps whose keys may be numbers.
+const MAPS: [&str; 7] =
+    ["annotations", "binaryData", "data", "labels", "matchLabels", "nodeSelector", "stringData"];
+
+/// Whether a JSON pointer leads to an element of a list: `-`, or an index.
+fn is_element(path: &str) -> bool {
+    let mut names = path.rsplit('/');
+    let (last, list) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
+    let is_index = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+    last == "-" || is_index && !MAPS.contains(&list)
 }
 
 /// Whether an element has neither the key nor, at any depth, an anchor, a directive or a variable as a key.
