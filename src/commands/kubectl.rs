@@ -32,22 +32,22 @@ const BOOLEANS: [&str; 3] = ["all_namespaces", "insecure_skip_tls_verify", "recu
 
 /// Gives a command for live objects kubectl's grammar of flags.
 pub(super) fn as_kubectl(command: Command) -> Command {
-    let has = |command: &Command, name: &str| command.get_arguments().any(|known| known.get_id() == name);
-    if !has(&command, "server") {
+    if !command.get_arguments().any(|known| known.get_id() == "server") {
         return command;
     }
-    let command = LAST_WINS.into_iter().fold(command, |command, name| {
-        if has(&command, name) { command.mut_arg(name, |known| known.overrides_with(name)) } else { command }
-    });
-    BOOLEANS.into_iter().fold(command, |command, name| {
-        if !has(&command, name) {
-            return command;
+    command.mut_args(|known| {
+        let named = |names: &[&'static str]| names.iter().copied().find(|name| known.get_id() == *name);
+        let (last_wins, is_boolean) = (named(&LAST_WINS), named(&BOOLEANS).is_some());
+        let known = match last_wins {
+            Some(name) => known.overrides_with(name),
+            None => known,
+        };
+        if !is_boolean {
+            return known;
         }
-        command.mut_arg(name, |known| {
-            let known = known.action(ArgAction::Set).num_args(0..=1).require_equals(true);
-            let known = known.value_parser(boolean).value_name("BOOL");
-            known.default_value("false").default_missing_value("true").hide_default_value(true)
-        })
+        let known = known.action(ArgAction::Set).num_args(0..=1).require_equals(true);
+        let known = known.value_parser(boolean).value_name("BOOL");
+        known.default_value("false").default_missing_value("true").hide_default_value(true)
     })
 }
 

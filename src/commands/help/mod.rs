@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Args, Command};
+use clap::{Arg, Args, Command};
 
 use super::arguments::ConnectionArguments;
 use super::exit::Exit;
@@ -81,10 +81,13 @@ pub(super) fn with_short_lists(command: Command) -> Command {
         return if exit_codes.is_empty() { command } else { command.after_help(exit_codes) };
     }
     let connection = ConnectionArguments::augment_args(Command::new("options"));
-    let names: Vec<_> = connection.get_arguments().map(|argument| argument.get_id().clone()).collect();
-    let command = names
-        .into_iter()
-        .fold(command, |command, name| command.mut_arg(name, |argument| argument.hide_long_help(true)));
+    let is_of_connection = |argument: &Arg| {
+        connection.get_arguments().any(|of_connection| of_connection.get_id() == argument.get_id())
+    };
+    let command = command.mut_args(|argument| {
+        let is_hidden = argument.is_hide_long_help_set() || is_of_connection(&argument);
+        argument.hide_long_help(is_hidden)
+    });
     command.after_help(format!("{exit_codes}\n\n{OPTIONS}"))
 }
 
