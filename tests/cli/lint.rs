@@ -93,6 +93,8 @@ fn known_findings_are_left_out_until_they_are_gone() {
     let output = lint(folder.path(), &["--baseline", "known.yaml"]);
     assert_eq!((stdout(&output).as_str(), output.status.code()), ("", Some(0)));
     assert_eq!(stderr(&output), "no findings in 1 policy, 1 suppressed, 1 in the baseline\n");
+    let output = lint(folder.path(), &["--baseline", "known.yaml", "--level", "error"]);
+    assert_eq!(stderr(&output), "no findings in 1 policy, 1 suppressed\n");
     copy("no-findings");
     let output = lint(folder.path(), &["--baseline", "known.yaml"]);
     let gone = "note[KYV911]: known.yaml: 1 finding gone: KYV903 of ports/metrics (policy.yaml); --write-baseline writes the file \
@@ -102,6 +104,20 @@ fn known_findings_are_left_out_until_they_are_gone() {
     let output = lint(folder.path(), &["--baseline", "known.yaml"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("expected `version: 1` and a list `findings`"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_refused_policy_is_in_no_baseline() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::copy(case("refused").join("policy.yaml"), folder.path().join("policy.yaml")).expect("copied");
+    let output = lint(folder.path(), &["--write-baseline", "known.yaml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stdout(&output).starts_with("error[KYV201]: policy.yaml:9:7: wrong/label: "),
+        "{}",
+        stdout(&output)
+    );
+    assert!(stderr(&output).starts_with("known.yaml: 1 finding written\n"), "{}", stderr(&output));
 }
 
 #[test]

@@ -52,7 +52,7 @@ Examples:
 
 /// Find what policies do not do as they say, without objects.
 ///
-/// Each finding has a code, a place and a cure. `kubectl kyv KYV903` shows the page on a code.
+/// Each finding has a code, a place and a cure. `kubectl kyv explain KYV903` prints the page on a code.
 /// A comment `# kyv:ignore KYV903 REASON` suppresses a finding of its line, or of the node below it.
 ///
 /// Exits with 1 if there are findings, with 0 if not, and with 2 if a policy is refused or cannot be read.
@@ -154,23 +154,32 @@ impl Arguments {
         let files = self.read(options, reporter);
         let mut left_out = LeftOut::default();
         let mut found: Vec<FileFindings<'_>> = files.iter().map(collect).collect();
+        let level = self.level.result();
         for one in &mut found {
             left_out.suppressed += one.suppressed;
-            one.findings.retain(|finding| finding.shown.finding.result >= self.level.result());
+            // Findings below the level are known, too.
+            one.findings.retain(|finding| {
+                let is_shown = finding.shown.finding.result >= level;
+                let is_known = known.take(&finding.shown);
+                left_out.known += usize::from(is_shown && is_known);
+                is_shown && !is_known
+            });
+        }
+        if let Some(path) = &self.baseline {
+            known.report_gone(path, &files, reporter);
         }
         if self.fix {
             found.iter_mut().for_each(|one| fix(one, reporter));
         }
         if let Some(path) = &self.write_baseline {
-            return baseline::write(path, &found, reporter);
-        }
-        for one in &mut found {
-            let before = one.findings.len();
-            one.findings.retain(|finding| !known.take(&finding.shown));
-            left_out.known += before - one.findings.len();
-        }
-        if let Some(path) = &self.baseline {
-            known.report_gone(path, &files, reporter);
+            baseline::write(path, &found, reporter);
+            // A refused policy is no finding to live with.
+            for one in &mut found {
+                one.findings.retain(|finding| finding.shown.finding.result == FindingResult::Error);
+            }
+            if found.iter().all(|one| one.findings.is_empty()) {
+                return;
+            }
         }
         self.print(&found, left_out, reporter);
         self.finish(&files, &found, left_out, reporter);
