@@ -1,6 +1,6 @@
 //! Lists: by merge keys, as sets, or as a whole.
 
-use crate::patch::ListStrategy;
+use crate::patch::{ListStrategy, Schemas};
 use crate::report::{DriftKind, DriftStep};
 use crate::value::{Text, Value};
 
@@ -8,6 +8,12 @@ use super::{Comparison, Place};
 
 impl Comparison<'_> {
     pub(super) fn lists(&mut self, config: &[Value], in_git: &[Value], live: &[Value], place: &mut Place) {
+        if !Schemas::is_built_in(self.kind) {
+            if !matches_list(live, config) {
+                self.whole(in_git, live, place);
+            }
+            return;
+        }
         let names: Vec<Option<&str>> = place
             .path
             .iter()
@@ -85,6 +91,22 @@ impl Comparison<'_> {
                 place.path.pop();
             }
         }
+    }
+}
+
+/// Whether a list of a custom resource counts as unchanged: it has as many elements, and each has what Git sets. Source:
+/// `matchesArray` of json-patch 4.12, which Argo CD 3.2 compares them with.
+fn matches_list(live: &[Value], config: &[Value]) -> bool {
+    live.len() == config.len() && live.iter().zip(config).all(|(live, config)| matches(live, config))
+}
+
+fn matches(live: &Value, config: &Value) -> bool {
+    match (live, config) {
+        (Value::Object(live), Value::Object(config)) => {
+            config.iter().all(|(key, config)| live.get(key).is_some_and(|live| matches(live, config)))
+        }
+        (Value::Array(live), Value::Array(config)) => matches_list(live, config),
+        _ => live == config,
     }
 }
 

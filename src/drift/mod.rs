@@ -28,7 +28,9 @@ pub fn drift(engine: &Engine, report: &ObjectReport) -> Option<Drift> {
         (Some(in_git), Some(live)) => (in_git, live),
         _ => (report.before.clone(), report.after.clone()),
     };
-    let mut comparison = Comparison { report, schemas: &settings.schemas, kind: &kind, found: Vec::new() };
+    // Argo CD knows the lists of built-in kinds alone.
+    let schemas = Schemas::kubernetes();
+    let mut comparison = Comparison { report, schemas: &schemas, kind: &kind, found: Vec::new() };
     let mut place = Place::default();
     let config = with_data(&report.before, &in_git);
     if let [Some(config), Some(in_git), Some(live)] = [&config, &in_git, &live].map(Value::as_object) {

@@ -42,6 +42,11 @@ impl Schemas {
         Ok(())
     }
 
+    /// Whether a kind is built in.
+    pub fn is_built_in(kind: &GroupVersionKind) -> bool {
+        Position::built_in(kind).is_some()
+    }
+
     /// What a patch does to a list of objects of a kind. A step of the path without a name leads to the elements of a list.
     pub fn list_strategy(&self, kind: &GroupVersionKind, path: &[Option<&str>]) -> ListStrategy<'_> {
         let root = Position::built_in(kind)
