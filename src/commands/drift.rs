@@ -5,12 +5,10 @@ use clap::Args;
 use crate::render::{DriftFormat, DriftReport};
 
 use super::arguments::{RuleArguments, RunArguments};
-use super::driver::Presentation;
 use super::exit::Exit;
 use super::formats::{FormatChoice, format_parser};
 use super::options::{PolicyCheck, RunOptions};
-use super::present::{present, print_failure};
-use super::session::{Session, on_threads};
+use super::present::run_findings;
 use super::summary::SummaryStyle;
 
 const EXAMPLES: &str = "\
@@ -64,14 +62,5 @@ static FORMATS: &[FormatChoice<()>] = &[
 pub(super) fn run(arguments: Arguments) -> Exit {
     let Arguments { inputs, rules, output } = arguments;
     let options = RunOptions { keep_going: true, check: PolicyCheck::Drift, ..rules.choose(inputs.into()) };
-    on_threads(&options, |reporter| {
-        let session = Session::open(&options, reporter);
-        let format = (output.format)(());
-        let presentation = Presentation::new(&*format, output.summary, &options);
-        match present(&options, session.as_ref(), &presentation, reporter) {
-            Some(summary) if summary.has_findings => reporter.worsen(Exit::Changes),
-            Some(_) => {}
-            None => print_failure(&*format, reporter),
-        }
-    })
+    run_findings(&options, &*(output.format)(()), output.summary)
 }

@@ -5,12 +5,13 @@ use std::io::{self, Write as _};
 use crate::render::Format;
 
 use super::driver::Presentation;
+use super::exit::Exit;
 use super::live;
 use super::manifests::{manifests, report_errors};
 use super::options::RunOptions;
 use super::reporter::Reporter;
-use super::session::Session;
-use super::summary::RunSummary;
+use super::session::{Session, on_threads};
+use super::summary::{RunSummary, SummaryStyle};
 
 /// Evaluates the objects of a run and prints the result; `None` if nothing was evaluated. Without a session the objects
 /// are read for their errors only.
@@ -31,6 +32,19 @@ pub(super) fn print_failure(format: &dyn Format, reporter: &mut Reporter) {
     if let Err(error) = io::stdout().write_all(page.as_bytes()) {
         reporter.unwritten(&error);
     }
+}
+
+/// Runs a command that prints what is found out about policies; it exits with 1 if that is anything.
+pub(super) fn run_findings(options: &RunOptions, format: &dyn Format, summary: SummaryStyle) -> Exit {
+    on_threads(options, |reporter| {
+        let session = Session::open(options, reporter);
+        let presentation = Presentation::new(format, summary, options);
+        match present(options, session.as_ref(), &presentation, reporter) {
+            Some(summary) if summary.has_findings => reporter.worsen(Exit::Changes),
+            Some(_) => {}
+            None => print_failure(format, reporter),
+        }
+    })
 }
 
 fn evaluate(

@@ -32,7 +32,7 @@ impl Comparison<'_> {
             ListStrategy::Set => {
                 for item in in_git.iter().filter(|item| !live.contains(item)) {
                     place.path.push(DriftStep::Item(item.clone()));
-                    self.add(place, DriftKind::Removed(item.clone()));
+                    self.add(place, DriftKind::Removed);
                     place.path.pop();
                 }
             }
@@ -59,7 +59,7 @@ impl Comparison<'_> {
                     self.values(config, in_git, &live[index], place);
                     place.live.pop();
                 }
-                None => self.add(place, DriftKind::Removed(in_git.clone())),
+                None => self.add(place, DriftKind::Removed),
             }
             place.path.pop();
         }
@@ -87,7 +87,7 @@ impl Comparison<'_> {
             if !seen.contains(&element) {
                 seen.push(element);
                 place.path.push(DriftStep::Item(element.clone()));
-                self.add(place, DriftKind::Added(element.clone()));
+                self.add(place, DriftKind::Added);
                 place.path.pop();
             }
         }

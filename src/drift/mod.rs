@@ -82,7 +82,7 @@ impl Comparison<'_> {
             place.path.push(DriftStep::Key(key.clone()));
             place.live.push_key(key.clone());
             match live.get(key) {
-                None => self.add(place, DriftKind::Removed(in_git.clone())),
+                None => self.add(place, DriftKind::Removed),
                 Some(live) => self.values(config, in_git, live, place),
             }
             place.live.pop();
@@ -101,7 +101,7 @@ impl Comparison<'_> {
             (Value::Array(config), Value::Array(in_git), Value::Array(live)) => {
                 self.lists(config, in_git, live, place);
             }
-            _ => self.add(place, DriftKind::Changed(in_git.clone(), live.clone())),
+            _ => self.add(place, DriftKind::Changed),
         }
     }
 

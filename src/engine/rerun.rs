@@ -397,10 +397,7 @@ pub(super) fn apply_change(kind: &ChangeKind, pointer: &Pointer, object: &mut Va
         };
         return Some(());
     };
-    let parent = parents.iter().try_fold(object, |node, segment| match segment {
-        Segment::Key(key) => node.as_object_mut()?.get_mut(key),
-        Segment::Index(index) => node.as_array_mut()?.get_mut(*index),
-    })?;
+    let parent = object.pointed_mut(parents)?;
     match (last, kind) {
         (Segment::Key(key), ChangeKind::Add(value) | ChangeKind::Replace { after: value, .. }) => {
             parent.as_object_mut()?.insert(key.clone(), value.clone());

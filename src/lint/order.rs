@@ -1,6 +1,7 @@
 //! Rules that an earlier one keeps from running.
 
 use crate::diagnostics::Code;
+use crate::patch::split_anchor;
 use crate::value::Value;
 
 use super::{Lint, LintLevel, Rule};
@@ -38,6 +39,19 @@ fn always_applies(rule: &Value) -> bool {
 }
 
 fn has_anchor_or_variable(overlay: &Value) -> bool {
-    let text = overlay.to_json();
-    text.contains('(') || text.contains("{{")
+    let mut open = vec![overlay];
+    while let Some(node) = open.pop() {
+        match node {
+            Value::Object(members) => {
+                if members.keys().any(|key| split_anchor(key).is_some() || key.contains("{{")) {
+                    return true;
+                }
+                open.extend(members.values());
+            }
+            Value::Array(items) => open.extend(items.iter()),
+            Value::String(text) if text.contains("{{") => return true,
+            _ => {}
+        }
+    }
+    false
 }

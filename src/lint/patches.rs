@@ -1,41 +1,20 @@
 //! Patches that change their own result again, or more than they name.
 
 use crate::diagnostics::Code;
-use crate::value::{Pointer, Value};
+use crate::patch::{ListStrategy, Schemas, split_anchor};
+use crate::policy::KindSelector;
+use crate::value::{GroupVersionKind, Pointer, Value};
 use crate::yaml::parse_value;
 
 use super::{Lint, LintLevel, MAX_NESTING, Rule};
-
-/// Lists of Pods whose elements are merged by a key, and the key.
-const MERGED_LISTS: [(&str, &str); 8] = [
-    ("containers", "name"),
-    ("initContainers", "name"),
-    ("ephemeralContainers", "name"),
-    ("volumes", "name"),
-    ("imagePullSecrets", "name"),
-    ("env", "name"),
-    ("volumeMounts", "mountPath"),
-    ("volumeDevices", "devicePath"),
-];
-
-/// The kinds that have these lists.
-const POD_KINDS: [&str; 8] = [
-    "Pod",
-    "Deployment",
-    "StatefulSet",
-    "DaemonSet",
-    "ReplicaSet",
-    "ReplicationController",
-    "Job",
-    "CronJob",
-];
 
 /// Adds the findings about the patches of a rule.
 pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
     let Some(mutate) = rule.mutate() else { return };
     let is_guarded = rule.value.get("preconditions").is_some() || is_for_creation(rule);
-    let merges = !rule.has_targets() && rule.kinds().next().is_some() && rule.kinds().all(is_pod_kind);
-    let mut finder = Finder { rule, merges, found };
+    let schemas = Schemas::kubernetes();
+    let kinds = if rule.has_targets() { Vec::new() } else { built_in_kinds(rule).unwrap_or_default() };
+    let mut finder = Finder { rule, kinds, schemas: &schemas, path: Vec::new(), found };
     finder.part(mutate, &rule.at.key("mutate"), is_guarded, MAX_NESTING);
 }
 
@@ -46,16 +25,26 @@ fn is_for_creation(rule: &Rule<'_>) -> bool {
     !filters.is_empty() && filters.into_iter().all(is_creation)
 }
 
-fn is_pod_kind(selector: &str) -> bool {
-    let kind = selector.rsplit('/').next().unwrap_or(selector);
-    let group = selector.split('/').next().unwrap_or_default();
-    POD_KINDS.contains(&kind) && !group.contains('.')
+/// The kinds of the objects of a rule; `None` if some of them are not built in.
+fn built_in_kinds(rule: &Rule<'_>) -> Option<Vec<&'static GroupVersionKind>> {
+    let mut found = Vec::new();
+    for text in rule.kinds() {
+        let before = found.len();
+        found.extend(KindSelector::parse(text).built_in_kinds());
+        if found.len() == before {
+            return None;
+        }
+    }
+    Some(found)
 }
 
 struct Finder<'r, 'f> {
     rule: &'r Rule<'r>,
-    /// Whether overlays are for Pods and their controllers alone.
-    merges: bool,
+    /// The kinds whose lists are known; none if some are not.
+    kinds: Vec<&'static GroupVersionKind>,
+    schemas: &'r Schemas,
+    /// The place in the object, without a name for the elements of a list.
+    path: Vec<Option<String>>,
     found: &'f mut Vec<Lint>,
 }
 
@@ -65,7 +54,7 @@ impl Finder<'_, '_> {
         if let Some(patch) = part.get("patchesJson6902").and_then(Value::as_str).filter(|_| !is_guarded) {
             self.json_patch(patch, &at.key("patchesJson6902"));
         }
-        if let Some(overlay) = part.get("patchStrategicMerge").filter(|_| self.merges) {
+        if let Some(overlay) = part.get("patchStrategicMerge").filter(|_| !self.kinds.is_empty()) {
             self.overlay(overlay, &at.key("patchStrategicMerge"), depth);
         }
         if depth == 0 {
@@ -112,25 +101,45 @@ impl Finder<'_, '_> {
             return;
         }
         for (key, member) in overlay.as_object().into_iter().flat_map(|members| members.iter()) {
+            let name = split_anchor(key).map_or(&**key, |(name, _)| name);
             let at = at.key(key.clone());
-            let merged = MERGED_LISTS.iter().find(|(list, _)| *list == &**key);
-            for (index, element) in member.as_array().unwrap_or_default().iter().enumerate() {
-                let at = at.index(index);
-                if let Some((_, merge_key)) = merged.filter(|(_, merge_key)| lacks(element, merge_key)) {
-                    self.found.push(self.rule.found(
-                        Code::NoMergeKey,
-                        LintLevel::Warning,
-                        at.clone(),
-                        format!(
-                            "an element of `{key}` without `{merge_key}` merges with no element of the object"
-                        ),
-                        "name the element, or choose elements by a condition such as `(name): \"*\"`",
-                    ));
+            self.path.push(Some(name.to_owned()));
+            if let Some(items) = member.as_array() {
+                let merge_key = self.merge_key();
+                self.path.push(None);
+                for (index, element) in items.iter().enumerate() {
+                    let at = at.index(index);
+                    if let Some(merge_key) =
+                        merge_key.as_deref().filter(|merge_key| lacks(element, merge_key))
+                    {
+                        self.found.push(self.rule.found(
+                            Code::NoMergeKey,
+                            LintLevel::Warning,
+                            at.clone(),
+                            format!("an element of `{name}` without `{merge_key}` removes all elements that the object has"),
+                            "name the element, or choose elements by a condition such as `(name): \"*\"`",
+                        ));
+                    }
+                    self.overlay(element, &at, depth - 1);
                 }
-                self.overlay(element, &at, depth - 1);
+                self.path.pop();
+            } else {
+                self.overlay(member, &at, depth - 1);
             }
-            self.overlay(member, &at, depth - 1);
+            self.path.pop();
         }
+    }
+
+    /// The key by which the elements of the list at the place are merged; `None` if the kinds have none, or several.
+    fn merge_key(&self) -> Option<String> {
+        let path: Vec<Option<&str>> = self.path.iter().map(Option::as_deref).collect();
+        let of_kind = |kind: &&GroupVersionKind| match self.schemas.list_strategy(kind, &path) {
+            ListStrategy::Keys(keys) => keys.first().map(|key| (*key).to_owned()),
+            ListStrategy::Set | ListStrategy::Replace => None,
+        };
+        let mut keys = self.kinds.iter().map(of_kind);
+        let first = keys.next()??;
+        keys.all(|key| key.as_deref() == Some(&*first)).then_some(first)
     }
 }
 
@@ -156,7 +165,7 @@ fn lacks(element: &Value, merge_key: &str) -> bool {
     while let Some(node) = open.pop() {
         match node {
             Value::Object(members) => {
-                if members.keys().any(|key| key.contains(['(', '$', '{'])) {
+                if members.keys().any(|key| split_anchor(key).is_some() || key.contains(['$', '{'])) {
                     return false;
                 }
                 open.extend(members.values());

@@ -10,6 +10,8 @@ const MARK: &str = "# kyv:ignore ";
 pub struct Suppression {
     /// The line of the comment, from 1.
     pub line: usize,
+    /// The text of that line.
+    pub text: String,
     /// The code.
     pub code: String,
     /// Why; empty if the comment does not say it.
@@ -30,14 +32,21 @@ impl Suppression {
 pub fn suppressions(text: &str) -> Vec<Suppression> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
+    // The node behind the last comment: comments above one another have the same.
+    let mut node: Option<Range<usize>> = None;
     for (index, line) in lines.iter().enumerate() {
         let Some(start) = line.find(MARK) else { continue };
         let rest = line[start + MARK.len()..].trim();
         let (code, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        let before = &line[..start];
-        let covered = if before.trim().is_empty() { node_after(&lines, index) } else { index..index + 1 };
+        let covered = if line[..start].trim().is_empty() {
+            let known = node.take().filter(|node| index < node.start);
+            node.insert(known.unwrap_or_else(|| node_after(&lines, index))).clone()
+        } else {
+            index..index + 1
+        };
         found.push(Suppression {
             line: index + 1,
+            text: (*line).to_owned(),
             code: code.to_owned(),
             reason: reason.trim().to_owned(),
             // Lines count from 1.
@@ -47,13 +56,14 @@ pub fn suppressions(text: &str) -> Vec<Suppression> {
     found
 }
 
-/// The lines of the node that begins behind a line, from 0: up to the next line that is not indented more.
+/// The lines of the node that begins behind a line, from 0: up to the next line that is not indented more. Empty, behind
+/// the last line, if there is none.
 fn node_after(lines: &[&str], comment: usize) -> Range<usize> {
     let is_content = |line: &str| !matches!(line.trim_start().bytes().next(), None | Some(b'#'));
     let indent = |line: &str| line.len() - line.trim_start().len();
     let behind = (comment + 1..lines.len()).filter(|index| is_content(lines[*index]));
     let mut behind = behind.map(|index| (index, indent(lines[index])));
-    let Some((start, depth)) = behind.next() else { return comment..comment };
+    let Some((start, depth)) = behind.next() else { return lines.len()..lines.len() };
     let is_key_of_list = !lines[start].trim_start().starts_with("- ");
     let ends = |(index, indent): &(usize, usize)| {
         // The elements of a list may be indented as the key above them.
@@ -85,6 +95,7 @@ spec:
         let found = suppressions(text);
         let row = |line, code: &str, reason: &str, lines| Suppression {
             line,
+            text: text.lines().nth(line - 1).unwrap().to_owned(),
             code: code.to_owned(),
             reason: reason.to_owned(),
             lines,
@@ -107,6 +118,9 @@ spec:
     fn a_list_may_be_indented_as_its_key() {
         let text = "a:\n  # kyv:ignore KYV901 x\n  b:\n  - c\n  - d\n  e: f\n";
         assert_eq!(suppressions(text)[0].lines, 3..6);
-        assert_eq!(suppressions("a: b\n# kyv:ignore KYV901 x\n")[0].lines, 2..2);
+        let both = "# kyv:ignore KYV901 x\n\n# kyv:ignore KYV902 y\na:\n  b: c\nd: e\n";
+        let lines: Vec<_> = suppressions(both).into_iter().map(|one| one.lines).collect();
+        assert_eq!(lines, [4..6, 4..6]);
+        assert_eq!(suppressions("a: b\n# kyv:ignore KYV901 x\n")[0].lines, 3..3);
     }
 }

@@ -76,7 +76,7 @@ fn labels_are_replaced_by_a_patch_of_the_whole_map() {
 }
 
 #[test]
-fn an_element_without_merge_key_is_no_element_of_the_object() {
+fn an_element_without_merge_key_empties_the_list() {
     let rule = |kind: &str, element: &str| {
         format!(
             "match: {{any: [{{resources: {{kinds: [{kind}]}}}}]}}\n\
@@ -85,7 +85,10 @@ fn an_element_without_merge_key_is_no_element_of_the_object() {
     };
     let at = "/spec/rules/0/mutate/patchStrategicMerge/spec/containers/0";
     assert_eq!(found(&rule("Pod", "{imagePullPolicy: Always}")), [format!("KYV904 {at}")]);
+    // A Deployment has its containers elsewhere; of `*` nothing is known.
     for (kind, element) in [
+        ("'*'", "{imagePullPolicy: Always}"),
+        ("Deployment", "{imagePullPolicy: Always}"),
         ("Pod", "{name: a, imagePullPolicy: Always}"),
         ("Pod", "{(name): '*', imagePullPolicy: Always}"),
         ("Pod", "{(image): '*:latest', imagePullPolicy: Always}"),

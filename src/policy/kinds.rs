@@ -1,6 +1,7 @@
 //! Kind selectors: the texts of `kinds`, such as `apps/v1/Deployment` or `Pod/status`.
 
 use crate::pattern;
+use crate::resources::Resources;
 use crate::value::{GroupVersionKind, Text};
 
 /// A kind selector, split into its four patterns.
@@ -56,6 +57,18 @@ impl KindSelector {
                 || ephemeral
                     && subresource == "ephemeralcontainers"
                     && (&*kind.group, &*kind.version, &*kind.kind) == ("", "v1", "Pod"))
+    }
+
+    /// The built-in kinds of objects that it selects; none if its kind has wildcards.
+    pub fn built_in_kinds(&self) -> impl Iterator<Item = &'static GroupVersionKind> {
+        let is_of_objects = self.only_kind().is_some() && self.subresource.is_empty();
+        let known = Resources::built_in().iter().map(|resource| &resource.kind);
+        known.filter(move |known| {
+            is_of_objects
+                && known.kind == self.kind
+                && pattern::matches(&self.group, &known.group)
+                && pattern::matches(&self.version, &known.version)
+        })
     }
 
     /// The only kind that can match; `None` if it has a wildcard.

@@ -43,9 +43,9 @@ pub use cel::{
 };
 pub use choice::{PolicyChoice, names_rule};
 pub use classic::{
-    ApplyRules, ClassicPolicy, ContextEntry, ContextSource, Edit, ForeachEntry, LegacyMutation, LegacyPart,
-    Mismatch, MutateExisting, Mutation, Order, Patch, PolicyException, PolicyExceptions, Rule, Selection,
-    Target, labels_as_texts, nearest_variable, other_namespace,
+    AUTOGEN_ANNOTATION, ApplyRules, ClassicPolicy, ContextEntry, ContextSource, Edit, ForeachEntry,
+    LegacyMutation, LegacyPart, Mismatch, MutateExisting, Mutation, Order, Patch, PolicyException,
+    PolicyExceptions, Rule, Selection, Target, labels_as_texts, nearest_variable, other_namespace,
 };
 pub use document::{DocumentKind, kind_of, parse};
 pub use error::PolicyError;

@@ -30,14 +30,14 @@ pub enum DriftStep {
 }
 
 /// How a field differs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriftKind {
-    /// It has another value: that of Git, and that of the cluster.
-    Changed(Value, Value),
+    /// It has another value.
+    Changed,
     /// The cluster does not have what Git has.
-    Removed(Value),
+    Removed,
     /// The cluster has an element that the list does not have in Git, and the list has no merge key.
-    Added(Value),
+    Added,
     /// A list without merge key is another one.
     List,
     /// The elements of a list have another order.

@@ -224,6 +224,12 @@ impl SourceError {
         Self::Document { code, place: Place::of(document, pointer), message: message.into() }
     }
 
+    /// A document in a group of policies, of a kind that does not exist.
+    pub(super) fn misspelt_kind(document: &Document, at: &Pointer, kind: &str, nearest: &str) -> Self {
+        let message = format!("there is no policy of kind `{kind}`, did you mean `{nearest}`?");
+        Self::at(Code::UnknownKind, document, &at.key("kind"), message)
+    }
+
     /// An error of a policy, binding or exception in a document, which begins at a node. `title` says what it is.
     pub(super) fn of_policy(document: &Document, at: &Pointer, error: &PolicyError, title: &str) -> Self {
         let pointer = at.join(&error.pointer);

@@ -1,5 +1,6 @@
 //! Paths, folders and globs of the command line.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -115,6 +116,19 @@ pub fn expand(argument: &Path, walk: Walk) -> Result<Vec<Location>, SourceError>
         Err(_) if shown.contains(['*', '?', '[']) => globbed(argument, shown, walk),
         Err(cause) => Err(SourceError::unreadable(shown, cause)),
     }
+}
+
+/// The same without files that were read before: `read` are their paths. A file that several arguments name is read once.
+pub(super) fn expand_new(
+    argument: &Path,
+    walk: Walk,
+    read: &mut BTreeSet<PathBuf>,
+) -> Result<Vec<Location>, SourceError> {
+    let mut is_new = |location: &Location| match location {
+        Location::File { path, .. } => fs::canonicalize(path).map_or(true, |path| read.insert(path)),
+        Location::Stdin => true,
+    };
+    Ok(expand(argument, walk)?.into_iter().filter(|location| is_new(location)).collect())
 }
 
 /// The path of a file: relative if it is below the current folder, else absolute. Links are followed, because the file

@@ -1,18 +1,21 @@
 //! Files of policies as they are written: values, places, and texts with other values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::diagnostics::Code;
 use crate::policy::{Binding, DocumentKind, Policy, PolicyError, kind_of, parse};
 use crate::semantics::Dialect;
-use crate::value::{Pointer, Segment, Value};
+use crate::value::{Pointer, Value};
 use crate::yaml::{Document, Limits, Source};
 
+use super::paths::expand_new;
 use super::policies::full_name;
 use super::text::{documents_of, items_of};
-use super::{Location, Place, SourceError, read_text};
+use super::{Location, Place, SourceError, Walk, read_text};
 
 /// A file with policies.
 #[derive(Debug)]
@@ -57,12 +60,43 @@ pub struct Refusal {
 }
 
 impl PolicyFile {
+    /// Reads files, folders, globs and `-`: the files with policies, and all errors. A named file must have a policy.
+    pub fn read_all(
+        arguments: &[PathBuf],
+        dialect: Dialect,
+        limits: &Limits,
+    ) -> (Vec<Self>, Vec<SourceError>) {
+        let (mut seen, mut locations) = (BTreeSet::new(), Vec::new());
+        let (mut files, mut errors) = (Vec::new(), Vec::new());
+        for argument in arguments {
+            match expand_new(argument, Walk::DeepWithoutDots, &mut seen) {
+                Ok(found) => locations.extend(found),
+                Err(error) => errors.push(error),
+            }
+        }
+        let read: Vec<_> =
+            locations.par_iter().map(|location| Self::read(location, dialect, limits)).collect();
+        for (location, file) in locations.iter().zip(read) {
+            match file {
+                Ok(file) if file.is_of_policies() => files.push(file),
+                Ok(_) if location.is_named() => errors.push(SourceError::no_policy(location.name())),
+                Ok(_) => {}
+                Err(more) => errors.extend(more),
+            }
+        }
+        if files.is_empty() && errors.is_empty() {
+            let names: Vec<String> = arguments.iter().map(|path| path.display().to_string()).collect();
+            errors.push(SourceError::no_policy(names.join(", ")));
+        }
+        (files, errors)
+    }
+
     /// Reads a file.
     ///
     /// # Errors
     ///
     /// A file that cannot be read, and every syntax error.
-    pub fn read(location: &Location, dialect: Dialect, limits: &Limits) -> Result<Self, Vec<SourceError>> {
+    fn read(location: &Location, dialect: Dialect, limits: &Limits) -> Result<Self, Vec<SourceError>> {
         let source = read_text(location, limits).map_err(|error| vec![error])?;
         let documents = documents_of(&source, limits)?;
         let path = match location {
@@ -107,15 +141,14 @@ impl PolicyFile {
                 }
             }
             DocumentKind::Misspelt { kind, nearest } => {
-                let message = format!("there is no policy of kind `{kind}`, did you mean `{nearest}`?");
-                self.errors.push(SourceError::at(Code::UnknownKind, document, &at.key("kind"), message));
+                self.errors.push(SourceError::misspelt_kind(document, &at, &kind, nearest));
             }
             DocumentKind::OtherPolicy(_) | DocumentKind::NotAPolicy => {}
         }
     }
 
     /// Whether there is anything to say about the file.
-    pub fn is_of_policies(&self) -> bool {
+    fn is_of_policies(&self) -> bool {
         !self.policies.is_empty() || !self.errors.is_empty()
     }
 
@@ -132,7 +165,7 @@ impl PolicyFile {
             let root = values
                 .entry(policy.document)
                 .or_insert_with(|| document.value().cloned().unwrap_or_default());
-            *node_mut(root, &policy.at.join(pointer))? = (*value).clone();
+            *root.pointed_mut(policy.at.join(pointer).segments())? = (*value).clone();
         }
         let mut text = self.source.text().to_owned();
         // From the end, so that ranges stay valid.
@@ -146,11 +179,4 @@ impl PolicyFile {
         }
         Some(text)
     }
-}
-
-fn node_mut<'v>(root: &'v mut Value, pointer: &Pointer) -> Option<&'v mut Value> {
-    pointer.segments().iter().try_fold(root, |node, segment| match segment {
-        Segment::Key(key) => node.as_object_mut()?.get_mut(key),
-        Segment::Index(index) => node.as_array_mut()?.get_mut(*index),
-    })
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::patch::split_anchor;
 use crate::policy::Policy;
 use crate::report::{FilePlace, ObjectReport, Outcome, RuleCoverage};
 use crate::value::{Text, Value};
@@ -102,7 +103,9 @@ fn has_conditions_below(rule: &Value) -> bool {
     while let Some(node) = open.pop() {
         match node {
             Value::Object(members) => {
-                if members.keys().any(|key| &**key == "preconditions" || is_condition(key)) {
+                if members.keys().any(|key| {
+                    &**key == "preconditions" || split_anchor(key).is_some_and(|(_, is_test)| is_test)
+                }) {
                     return true;
                 }
                 open.extend(members.values());
@@ -112,9 +115,4 @@ fn has_conditions_below(rule: &Value) -> bool {
         }
     }
     false
-}
-
-fn is_condition(key: &str) -> bool {
-    let anchor = key.strip_prefix('<').unwrap_or(key);
-    anchor.starts_with('(') && anchor.ends_with(')')
 }

@@ -187,6 +187,14 @@ impl Value {
         })
     }
 
+    /// The same, to be changed.
+    pub fn pointed_mut(&mut self, pointer: &[Segment]) -> Option<&mut Self> {
+        pointer.iter().try_fold(self, |node, segment| match segment {
+            Segment::Key(key) => node.as_object_mut()?.get_mut(key),
+            Segment::Index(index) => node.as_array_mut()?.get_mut(*index),
+        })
+    }
+
     /// The approximate number of bytes as JSON.
     pub fn weight(&self) -> usize {
         /// The bytes of a scalar.

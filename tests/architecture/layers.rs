@@ -81,7 +81,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
         ],
         false,
     ),
-    ("lint", &["cel", "diagnostics", "yaml", "value"], false),
+    ("lint", &["cel", "diagnostics", "patch", "policy", "yaml", "value"], false),
     ("check", &["engine", "report", "value"], false),
     ("drift", &["engine", "patch", "report", "value"], false),
     (
@@ -108,7 +108,18 @@ const MODULES: &[(&str, &[&str], bool)] = &[
     ),
     (
         "suite",
-        &["decode", "resources", "secrets", "semantics", "engine", "policy", "report", "yaml", "value"],
+        &[
+            "decode",
+            "resources",
+            "secrets",
+            "semantics",
+            "engine",
+            "patch",
+            "policy",
+            "report",
+            "yaml",
+            "value",
+        ],
         false,
     ),
     ("argocd", &["diagnostics", "decode", "pattern", "yaml", "value"], false),

@@ -105,6 +105,9 @@ fn argo_cd_shows_what_is_predicted() {
         );
         policies.push(((*name).to_owned(), text));
     }
+    // Also all of them at once.
+    let together: Vec<&str> = policies.iter().map(|(_, text)| text.as_str()).collect();
+    policies.push(("together".to_owned(), together.join("---\n")));
     let mut cases = Vec::new();
     for (name, policy) in &policies {
         cases.extend(cases_of(name, policy, &objects));

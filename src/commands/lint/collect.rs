@@ -35,7 +35,7 @@ pub(super) fn collect(file: &PolicyFile) -> FileFindings<'_> {
     let suppressed = before - findings.len();
     let file_name = file_name(&file.name);
     for (comment, _) in comments.iter().zip(used).filter(|(_, is_used)| !is_used) {
-        findings.push(idle(comment, &file_name, file));
+        findings.push(idle(comment, &file_name));
     }
     findings.sort_by_key(|found| {
         let place = found.shown.finding.place.as_ref();
@@ -121,8 +121,8 @@ fn refused<'f>(error: &SourceError, policy: Option<&'f WrittenPolicy>) -> Found<
 }
 
 /// A comment that suppresses nothing.
-fn idle<'f>(comment: &Suppression, file_name: &Text, file: &PolicyFile) -> Found<'f> {
-    let Suppression { line, code, reason, .. } = comment;
+fn idle<'f>(comment: &Suppression, file_name: &Text) -> Found<'f> {
+    let Suppression { line, text, code, reason, .. } = comment;
     let message = if Code::named(code).is_none() {
         format!("`kyv:ignore {code}`: there is no such code; `# kyv:ignore CODE REASON` names one")
     } else if reason.is_empty() {
@@ -130,7 +130,6 @@ fn idle<'f>(comment: &Suppression, file_name: &Text, file: &PolicyFile) -> Found
     } else {
         format!("`kyv:ignore {code}` suppresses nothing; remove the comment")
     };
-    let text = file.source.text().lines().nth(line - 1).unwrap_or_default();
     let finding = Finding {
         result: FindingResult::Warning,
         code: Some(Code::IdleSuppression),

@@ -4,12 +4,10 @@ mod baseline;
 mod collect;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::diagnostics::Code;
 use crate::render::{
@@ -17,9 +15,7 @@ use crate::render::{
     lint_text,
 };
 use crate::report::{FilePlace, Finding, FindingGroup, FindingResult};
-use crate::source::{
-    Location, PolicyFile, SourceError, Walk, WrittenPolicy, expand, read_baseline, replace_read_file,
-};
+use crate::source::{PolicyFile, WrittenPolicy, read_baseline, replace_read_file};
 use crate::value::Value;
 
 use super::arguments::SemanticsArguments;
@@ -151,7 +147,8 @@ impl Arguments {
             },
             None => KnownFindings::default(),
         };
-        let files = self.read(options, reporter);
+        let (files, errors) = PolicyFile::read_all(&self.policy, options.dialect, &options.input_limits);
+        reporter.source_errors(&errors);
         let mut left_out = LeftOut::default();
         let mut found: Vec<FileFindings<'_>> = files.iter().map(collect).collect();
         let level = self.level.result();
@@ -183,36 +180,6 @@ impl Arguments {
         }
         self.print(&found, left_out, reporter);
         self.finish(&files, &found, left_out, reporter);
-    }
-
-    /// The files of the policies; errors are reported.
-    fn read(&self, options: &RunOptions, reporter: &mut Reporter) -> Vec<PolicyFile> {
-        let mut locations: Vec<Location> = Vec::new();
-        let mut seen = BTreeSet::new();
-        for argument in &self.policy {
-            let Some(expanded) = reporter.ok(expand(argument, Walk::DeepWithoutDots)) else { continue };
-            locations.extend(expanded.into_iter().filter(|location| match location {
-                Location::File { path, .. } => fs::canonicalize(path).map_or(true, |path| seen.insert(path)),
-                Location::Stdin => true,
-            }));
-        }
-        let read = |location: &Location| PolicyFile::read(location, options.dialect, &options.input_limits);
-        let read: Vec<_> = locations.par_iter().map(read).collect();
-        let mut files = Vec::new();
-        for (location, file) in locations.iter().zip(read) {
-            let Some(file) = reporter.loaded(file) else { continue };
-            let is_named = matches!(location, Location::Stdin | Location::File { named: true, .. });
-            if file.is_of_policies() {
-                files.push(file);
-            } else if is_named {
-                reporter.source_error(&SourceError::no_policy(location.name()));
-            }
-        }
-        if files.is_empty() && reporter.exit() == Exit::Done {
-            let names: Vec<String> = self.policy.iter().map(|path| path.display().to_string()).collect();
-            reporter.source_error(&SourceError::no_policy(names.join(", ")));
-        }
-        files
     }
 
     fn print(&self, found: &[FileFindings<'_>], left_out: LeftOut, reporter: &mut Reporter) {

@@ -6,6 +6,7 @@ use crate::convert::constraints::resource_rules;
 use crate::convert::context::Variable;
 use crate::convert::emit::Output;
 use crate::convert::kinds::Kind;
+use crate::policy::AUTOGEN_ANNOTATION;
 use crate::value::{Map, Pointer, Value};
 
 use super::{Builder, Mutation, expression, match_conditions, object, of_webhook, short_hash, texts};
@@ -185,7 +186,6 @@ impl Builder<'_> {
     }
 
     fn metadata(&self) -> Value {
-        const AUTOGEN: &str = "pod-policies.kyverno.io/autogen-controllers";
         let metadata = self.document.get("metadata").unwrap_or(&Value::Null);
         let mut new: Vec<(&str, Value)> = Vec::new();
         let name = metadata.get("name").cloned().unwrap_or_default();
@@ -199,7 +199,7 @@ impl Builder<'_> {
         let mut annotations = Map::with_capacity(4);
         let own = metadata.get("annotations").and_then(Value::as_object);
         for (key, value) in own.into_iter().flat_map(|own| own.iter()) {
-            if &**key != AUTOGEN && &**key != "kubectl.kubernetes.io/last-applied-configuration" {
+            if &**key != AUTOGEN_ANNOTATION && &**key != "kubectl.kubernetes.io/last-applied-configuration" {
                 annotations.insert(key.clone(), value.clone());
             }
         }

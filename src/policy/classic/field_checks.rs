@@ -8,7 +8,6 @@ use crate::pattern::{self, is_wildcard};
 use crate::policy::fields::{any_of, given, list, string};
 use crate::policy::kinds::KindSelector;
 use crate::policy::warning::{Warning, WarningCause};
-use crate::resources::Resources;
 use crate::value::{GroupVersionKind, Pointer, Segment, Text, Value};
 
 use super::paths::{UNKNOWN, patch_operations};
@@ -61,17 +60,8 @@ fn kinds_of<'a>(rule: &Value, schemas: &'a KindSchemas) -> Option<Vec<(GroupVers
     };
     let mut found = Vec::new();
     for selector in selectors {
-        let KindSelector { group, version, kind, subresource, .. } = &selector;
-        if is_wildcard(kind) || !subresource.is_empty() {
-            return None;
-        }
-        let all = Resources::built_in().iter().map(|resource| &resource.kind);
-        let matching = all.filter(|known| {
-            known.kind == *kind
-                && pattern::matches(group, &known.group)
-                && pattern::matches(version, &known.version)
-        });
-        let mut matching = matching.filter_map(|known| Some((known.clone(), schemas.of(known)?)));
+        let mut matching =
+            selector.built_in_kinds().filter_map(|known| Some((known.clone(), schemas.of(known)?)));
         found.push(matching.next()?);
         found.extend(matching);
     }

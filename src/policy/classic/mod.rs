@@ -37,6 +37,7 @@ use super::{
     FailurePolicy, IndexKey, KindKeys, Meta, Part, PolicyFamily, RulePaths, RuleSummary, WebhookConditions,
 };
 
+pub use autogen::ANNOTATION as AUTOGEN_ANNOTATION;
 pub use context::{ContextEntry, ContextSource};
 pub use exception::PolicyException;
 pub use exceptions::PolicyExceptions;

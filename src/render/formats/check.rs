@@ -7,13 +7,11 @@ use std::io::{self, Write};
 use crate::render::diff::object_diff;
 use crate::render::printable::printable_line;
 use crate::render::{Origin, counted, first_names};
-use crate::report::{
-    CheckFinding, CheckFindingKind, Diagnostic, MissingData, ObjectReport, Settling, Totals,
-};
+use crate::report::{CheckFinding, CheckFindingKind, Diagnostic, ObjectReport, Settling};
 use crate::value::{Text, Value};
 
 use super::report::diagnostic_json;
-use super::{DocumentView, Format, FormatWriter, ObjectView, Prepared, RunTotals};
+use super::{DocumentView, Format, FormatWriter, ObjectView, Prepared, RunTotals, finished_empty};
 
 /// How many fields are named; the rest is counted.
 const NAMED_FIELDS: usize = 10;
@@ -35,13 +33,7 @@ impl Format for CheckReport {
     }
 
     fn failure(&self, diagnostics: &[Diagnostic]) -> Option<String> {
-        let (tally, gaps) = (Totals::default(), MissingData::default());
-        let totals = RunTotals { tally: &tally, gaps: &gaps, is_live: false, diagnostics };
-        let mut out = Vec::new();
-        if self.json {
-            self.writer().finish(&totals, &mut out).ok()?;
-        }
-        String::from_utf8(out).ok()
+        if self.json { finished_empty(self.writer(), diagnostics) } else { Some(String::new()) }
     }
 
     fn shows_impact(&self) -> bool {

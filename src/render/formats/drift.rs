@@ -5,12 +5,12 @@ use std::io::{self, Write};
 
 use crate::render::printable::printable_line;
 use crate::render::{Origin, counted};
-use crate::report::{Diagnostic, Drift, DriftField, DriftKind, DriftStep, MissingData, Totals};
+use crate::report::{Diagnostic, Drift, DriftField, DriftKind, DriftStep};
 use crate::value::{ObjectRef, Pointer, Value};
 use crate::yaml::print;
 
 use super::report::diagnostic_json;
-use super::{DocumentView, Format, FormatWriter, Prepared, RunTotals};
+use super::{DocumentView, Format, FormatWriter, Prepared, RunTotals, finished_empty};
 
 /// How drift is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,13 +40,11 @@ impl Format for DriftReport {
     }
 
     fn failure(&self, diagnostics: &[Diagnostic]) -> Option<String> {
-        let (tally, gaps) = (Totals::default(), MissingData::default());
-        let totals = RunTotals { tally: &tally, gaps: &gaps, is_live: false, diagnostics };
-        let mut out = Vec::new();
         if self.format == DriftFormat::Json {
-            self.writer().finish(&totals, &mut out).ok()?;
+            finished_empty(self.writer(), diagnostics)
+        } else {
+            Some(String::new())
         }
-        String::from_utf8(out).ok()
     }
 }
 
@@ -78,7 +76,7 @@ impl FormatWriter for DriftWriter {
         match self.format {
             DriftFormat::Text => self.write_text(totals, out),
             DriftFormat::Json => self.write_json(totals, out),
-            DriftFormat::ArgoCd => self.write_rules(out),
+            DriftFormat::ArgoCd => self.write_rules(totals, out),
         }
     }
 }
@@ -94,7 +92,7 @@ impl DriftWriter {
             for field in &drift.fields {
                 let policies = field.policies.join(", ");
                 let by = if policies.is_empty() { String::new() } else { format!(" by {policies}") };
-                let line = format!("{}: {}{by}", jq_path(&field.path), kind_text(&field.kind));
+                let line = format!("{}: {}{by}", jq_path(&field.path), kind_text(field.kind));
                 let _ = writeln!(text, "  {}", printable_line(&line));
             }
             if drift.is_incomplete {
@@ -136,14 +134,17 @@ impl DriftWriter {
         writeln!(out, "{}", members.into_iter().collect::<Value>().to_json())
     }
 
-    fn write_rules(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write_rules(&self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut text = String::new();
+        if !totals.gaps.is_empty() {
+            let _ = writeln!(text, "# incomplete: {}", printable_line(&totals.gaps.to_string()));
+        }
         for DriftingObject { object, drift, .. } in &self.objects {
             for field in drift.fields.iter().filter(|field| rule(field).is_none()) {
                 let line = format!(
                     "# {object}: {}: {}: no rule ignores that; apply the policies when you render",
                     jq_path(&field.path),
-                    kind_text(&field.kind)
+                    kind_text(field.kind)
                 );
                 let _ = writeln!(text, "{}", printable_line(&line));
             }
@@ -242,17 +243,17 @@ fn field_json(field: &DriftField) -> Value {
     let policies = field.policies.iter().cloned().map(Value::String).collect();
     Value::from_iter([
         ("path", Value::from(jq_path(&field.path))),
-        ("difference", Value::from(kind_text(&field.kind))),
+        ("difference", Value::from(kind_text(field.kind))),
         ("policies", Value::array(policies)),
         ("ignorable", Value::from(rule(field).is_some())),
     ])
 }
 
-const fn kind_text(kind: &DriftKind) -> &'static str {
+const fn kind_text(kind: DriftKind) -> &'static str {
     match kind {
-        DriftKind::Changed(..) => "another value",
-        DriftKind::Removed(_) => "removed",
-        DriftKind::Added(_) => "an element more",
+        DriftKind::Changed => "another value",
+        DriftKind::Removed => "removed",
+        DriftKind::Added => "an element more",
         DriftKind::List => "another list",
         DriftKind::Order => "another order of elements",
     }

@@ -84,6 +84,15 @@ pub trait Format: Sync {
     }
 }
 
+/// What a writer writes of a run that evaluated nothing.
+fn finished_empty(mut writer: Box<dyn FormatWriter + '_>, diagnostics: &[Diagnostic]) -> Option<String> {
+    let (tally, gaps) = (Totals::default(), MissingData::default());
+    let totals = RunTotals { tally: &tally, gaps: &gaps, is_live: false, diagnostics };
+    let mut out = Vec::new();
+    writer.finish(&totals, &mut out).ok()?;
+    String::from_utf8(out).ok()
+}
+
 /// Writes prepared documents. Writing fails only where the output does.
 pub trait FormatWriter {
     /// Writes the next document.

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use crate::render::json::{impact_json, object_json, tally_json, tally_rows};
-use crate::report::{Diagnostic, MissingData, Totals};
+use crate::report::Diagnostic;
 use crate::value::Value;
 
-use super::{DocumentView, Format, FormatWriter, Prepared, RunTotals};
+use super::{DocumentView, Format, FormatWriter, Prepared, RunTotals, finished_empty};
 
 /// Reports of all objects that a rule matched, and counts, as one JSON object.
 #[derive(Debug)]
@@ -44,11 +44,7 @@ impl Format for Report {
 
 /// The report of a run that evaluated nothing because of these errors.
 pub(super) fn report_without_objects(diagnostics: &[Diagnostic]) -> Option<String> {
-    let (tally, gaps) = (Totals::default(), MissingData::default());
-    let totals = RunTotals { tally: &tally, gaps: &gaps, is_live: false, diagnostics };
-    let mut out = Vec::new();
-    ReportWriter::new().finish(&totals, &mut out).ok()?;
-    String::from_utf8(out).ok()
+    finished_empty(Box::new(ReportWriter::new()), diagnostics)
 }
 
 /// A JSON list that is written row by row.

@@ -1,6 +1,5 @@
 //! The policies and bindings of a text.
 
-use crate::diagnostics::Code;
 use crate::policy::{Binding, DocumentKind, Policy, PolicyError, kind_of, parse};
 use crate::semantics::{Dialect, DivergenceSet};
 use crate::source::text::items_of;
@@ -68,8 +67,7 @@ impl Found {
                 Self::Note(PolicyNote::Other { origin: origin(), kind, name: name() })
             }
             DocumentKind::Misspelt { kind, nearest } => {
-                let message = format!("there is no policy of kind `{kind}`, did you mean `{nearest}`?");
-                let errors = vec![SourceError::at(Code::UnknownKind, document, &at.key("kind"), message)];
+                let errors = vec![SourceError::misspelt_kind(document, at, &kind, nearest)];
                 Self::Invalid { name: name(), errors, divergences: DivergenceSet::NONE }
             }
             DocumentKind::Policy => match parse(value, dialect) {

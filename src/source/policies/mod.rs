@@ -3,7 +3,6 @@
 mod found;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,8 +16,9 @@ use crate::value::{Pointer, Text, Value};
 use crate::yaml::{Document, Limits, Source, print};
 
 use super::bindings::{Miss, bindable, join};
+use super::paths::expand_new;
 use super::text::{documents_of, read_documents};
-use super::{Location, Place, PolicyText, SourceError, Walk, expand};
+use super::{Location, Place, PolicyText, SourceError, Walk};
 
 use found::{Found, found_in};
 
@@ -160,18 +160,10 @@ impl PolicyLoader {
     /// Loads a path, a folder, a glob or `-`. In folders and globs other documents are ignored; a named file must contain
     /// a policy.
     pub fn path(&mut self, argument: &Path) {
-        let locations = match expand(argument, Walk::DeepWithoutDots) {
+        let locations = match expand_new(argument, Walk::DeepWithoutDots, &mut self.files_read) {
             Ok(locations) => locations,
             Err(error) => return self.refuse_files(vec![error]),
         };
-        let is_new = |location: &Location| match location {
-            Location::File { path, .. } => match fs::canonicalize(path) {
-                Ok(path) => self.files_read.insert(path),
-                Err(_) => true,
-            },
-            Location::Stdin => true,
-        };
-        let locations: Vec<Location> = locations.into_iter().filter(is_new).collect();
         let (dialect, limits) = (self.dialect, self.limits);
         let read = |location: &Location| found_in(read_documents(location, &limits), dialect);
         let found: Vec<_> = locations.par_iter().map(read).collect();
@@ -371,6 +363,8 @@ pub(super) fn full_name(object: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use crate::semantics::Semantics;
 
     use super::*;

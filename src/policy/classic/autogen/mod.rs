@@ -10,7 +10,7 @@ use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Map, Text, Value};
 
 /// The annotation that names the controllers.
-pub(super) const ANNOTATION: &str = "pod-policies.kyverno.io/autogen-controllers";
+pub const ANNOTATION: &str = "pod-policies.kyverno.io/autogen-controllers";
 
 /// The controllers of Kubernetes except `CronJob`, with their kind selectors.
 const CONTROLLERS: &[(&str, &str)] = &[
