@@ -25,7 +25,7 @@ pub fn canonical(value: &Val) -> String {
         Val::String(text) => Value::String(text.clone()).to_json(),
         Val::Bytes(bytes) => bytes.iter().fold(String::from("b"), |text, byte| text + &format!("{byte:02x}")),
         Val::Duration(nanos) => format!("duration({nanos})"),
-        Val::Timestamp(stamp) => format!("timestamp({})", timestamp_text(*stamp)),
+        Val::Timestamp(stamp) => format!("timestamp({})", timestamp_text(stamp.at_offset(0))),
         Val::Type(t) => format!("type({})", super::value::type_name(t)),
         Val::Optional(None) => "none".to_owned(),
         Val::Optional(Some(inner)) => format!("some({})", canonical(inner)),

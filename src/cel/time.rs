@@ -32,6 +32,15 @@ pub(super) fn parse_timestamp(text: &str) -> Result<Stamp, EvalError> {
     Stamp::new(seconds, nanos).map(|stamp| stamp.at_offset(offset))
 }
 
+/// Whether a text that Go reads as a timestamp is one of RFC 3339: an hour has two digits, the decimal mark is a point, and
+/// an offset is less than a day.
+pub(super) fn is_strict_timestamp(text: &str) -> bool {
+    let has_short_hour = text.as_bytes().get(12) == Some(&b':');
+    let offset = text.rsplit_once(['+', '-']).filter(|(_, offset)| offset.len() == 5);
+    let is_long = offset.is_some_and(|(_, offset)| offset.starts_with("24:") || offset.ends_with(":60"));
+    !has_short_hour && !text.contains(',') && !is_long
+}
+
 /// Seconds since 1970, nanoseconds after them, and the offset in seconds.
 fn rfc3339(text: &[u8]) -> Option<(i64, u32, i32)> {
     let mut rest = text;

@@ -48,7 +48,7 @@ pub use limits::Limits;
 pub use targets::{MutatedTarget, Targets, Triggered};
 pub use values::{Assignments, DottedName, NameError, PolicyValues, SubresourceKind, Values};
 pub use world::{
-    EmptyWorld, Lookup, LookupError, LookupSource, TargetAccess, TargetLookup, TargetRefusal, World,
+    EmptyWorld, Lookup, LookupError, LookupSource, TargetAccess, TargetLookup, TargetRefusal, World, kinds_of,
 };
 
 /// Compiled policies and the settings of a run.

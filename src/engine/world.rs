@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use crate::policy::TargetSelector;
-use crate::resources::{KindResource, builtin_resource};
+use crate::policy::{ResourceRule, TargetSelector};
+use crate::resources::{ApiResource, KindResource, Resources, builtin_resource};
 use crate::secrets::Secrets;
 use crate::value::{GroupVersionKind, Value};
 
@@ -116,6 +116,12 @@ pub trait World: Sync {
         builtin_resource(kind)
     }
 
+    /// The kinds of the resources of which a rule may select objects, each in one version. By default those built into
+    /// Kubernetes.
+    fn kinds(&self, rule: &ResourceRule) -> Vec<GroupVersionKind> {
+        kinds_of(Resources::built_in(), rule)
+    }
+
     /// Looks up the value of a context entry.
     ///
     /// # Errors
@@ -139,6 +145,17 @@ pub trait World: Sync {
     fn refusal(&self, _access: &TargetAccess<'_>) -> Option<TargetRefusal> {
         None
     }
+}
+
+/// The kinds of the resources of which a rule may select objects, each in the version that comes first.
+pub fn kinds_of(resources: &Resources, rule: &ResourceRule) -> Vec<GroupVersionKind> {
+    let mut found: Vec<&ApiResource> = Vec::new();
+    for resource in resources.iter().filter(|resource| rule.is_of(resource)) {
+        if !found.iter().any(|known| known.is_same_as(resource)) {
+            found.push(resource);
+        }
+    }
+    found.into_iter().map(|resource| resource.kind.clone()).collect()
 }
 
 /// A world with the built-in kinds and nothing else. The time is the Unix epoch, and nothing is random.

@@ -229,6 +229,9 @@ divergences! {
     CelPoliciesCalledTwice = 81, "CEL policies beside others that ignore failures",
         "each is evaluated once",
         "twice, if policies of both failure policies share selectors and have no conditions";
+    TargetsByName = 82, "wildcards and the empty group in constraints of targets",
+        "`*` is any group, version or resource, and the empty group is the core group",
+        "`*` finds no target, and the empty group is any group";
 }
 
 impl fmt::Display for Divergence {

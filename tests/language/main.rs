@@ -2,6 +2,7 @@
 
 mod cel;
 mod cel_generator;
+mod cel_policies;
 mod fuzz;
 mod go_yaml;
 mod go_yaml_texts;

@@ -118,12 +118,10 @@ impl Checker<'_> {
             && let Some(value) = arg.as_const()
             && self.issues.is_empty()
         {
-            return match crate::cel::eval::apply(
-                &call,
-                &NoVariables,
-                &mut Meter::default(),
-                std::slice::from_ref(value),
-            ) {
+            let mut meter = Meter::default();
+            meter.dialect = self.env.dialect();
+            let value = std::slice::from_ref(value);
+            return match crate::cel::eval::apply(&call, &NoVariables, &mut meter, value) {
                 Ok(value) => (Step::Const(value), t),
                 Err(error) => self.refused(at, error.to_string()),
             };

@@ -2,10 +2,13 @@
 
 use super::{Row, open, row};
 use super::{args, hexadecimal};
+use crate::cel::env::Dialect;
 use crate::cel::error::EvalError;
 use crate::cel::meter::Meter;
 use crate::cel::stamp::{Parts, Stamp};
-use crate::cel::time::{duration_text, parse_duration, parse_timestamp, timestamp_text, zone};
+use crate::cel::time::{
+    duration_text, is_strict_timestamp, parse_duration, parse_timestamp, timestamp_text, zone,
+};
 use crate::cel::value::Val;
 use crate::cel::value::number::{double_text, double_to_int, double_to_uint};
 
@@ -212,10 +215,14 @@ pub(in crate::cel) fn to_text(value: &Val) -> std::result::Result<Option<String>
     }))
 }
 
-fn to_timestamp(_: &mut Meter, args: &[Val]) -> Result {
+fn to_timestamp(meter: &mut Meter, args: &[Val]) -> Result {
     match args {
         [Val::Timestamp(stamp)] => Ok(Val::Timestamp(*stamp)),
         [Val::Int(seconds)] => Stamp::from_second(*seconds).map(Val::Timestamp),
+        // What Kyverno has of cel-go takes RFC 3339 alone; the API server takes all that Go reads.
+        [Val::String(text)] if meter.dialect == Dialect::Kyverno && !is_strict_timestamp(text) => {
+            Err(EvalError::failed(format!("invalid RFC 3339 timestamp \"{text}\"")))
+        }
         [Val::String(text)] => parse_timestamp(text).map(Val::Timestamp),
         _ => Err(no_conversion("timestamp", args)),
     }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::args;
 use super::{Row, open, row};
+use crate::cel::env::Dialect;
 use crate::cel::error::EvalError;
 use crate::cel::meter::Meter;
 use crate::cel::value::{List, Val, compare, equal, has};
@@ -154,7 +155,12 @@ fn sorted(meter: &mut Meter, list: &List, keys: &List) -> Result {
 }
 
 fn range(meter: &mut Meter, args: &[Val]) -> Result {
-    let count = args::int(args, 0)?.max(0);
+    let count = args::int(args, 0)?;
+    // For the API server it is none.
+    if count < 0 && meter.dialect == Dialect::Kyverno {
+        return Err(EvalError::failed(format!("lists.range: size must be non-negative, got {count}")));
+    }
+    let count = count.max(0);
     room(meter, usize::try_from(count).unwrap_or(usize::MAX))?;
     Ok(Val::list((0..count).map(Val::Int).collect()))
 }

@@ -4,13 +4,12 @@ use crate::cel::{EvalError, Meter, Program, Val, to_json};
 use crate::diagnostics::Code;
 use crate::engine::evaluation::Evaluation;
 use crate::engine::targets::{TargetId, Targets};
-use crate::engine::{LookupError, TargetAccess};
+use crate::engine::{LookupError, TargetAccess, World};
 use crate::policy::{
     Candidate, CelPolicy, CelTargets, CelVariant, MatchConstraints, Operation, TargetSelector,
 };
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
-use crate::resources::Resources;
-use crate::semantics::DivergenceSet;
+use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
 use crate::value::{GroupVersionKind, Value};
 
 use super::conditions::{Exempt, exemption, holds};
@@ -30,9 +29,11 @@ pub(in crate::engine) fn run(
         return None;
     }
     let variants = parts.iter().filter_map(|part| policy.variants.get(*part));
-    let rules: Vec<RuleReport> =
-        variants.filter_map(|variant| Trigger { evaluation, policy, variant }.run(targets)).collect();
-    let (policy, divergences) = (policy.meta.full_name(), DivergenceSet::NONE);
+    let tracker = &DivergenceTracker::new(evaluation.engine.settings().semantics);
+    let rules: Vec<RuleReport> = variants
+        .filter_map(|variant| Trigger { evaluation, policy, variant, tracker }.run(targets))
+        .collect();
+    let (policy, divergences) = (policy.meta.full_name(), tracker.reached());
     (!rules.is_empty()).then_some(PolicyReport { policy, rules, divergences })
 }
 
@@ -41,11 +42,12 @@ struct Trigger<'a> {
     evaluation: &'a Evaluation<'a>,
     policy: &'a CelPolicy,
     variant: &'a CelVariant,
+    tracker: &'a DivergenceTracker,
 }
 
 impl Trigger<'_> {
     fn run(&self, targets: &mut Targets) -> Option<RuleReport> {
-        let Self { evaluation, policy, variant } = *self;
+        let Self { evaluation, policy, variant, .. } = *self;
         // Its conditions are about the request, not about what policies made of it.
         let trigger = evaluation.original;
         // A policy that is created or updated runs by itself, on updates that are made up.
@@ -56,11 +58,17 @@ impl Trigger<'_> {
         let is_own_trigger = is_made_up && self.expression().is_none();
         let constraints = if is_own_trigger { self.target_constraints() } else { &variant.constraints };
         let constraints = if is_made_up { &constraints.for_any_operation() } else { constraints };
+        let selects = |constraints: &MatchConstraints| constraints.selects(&candidate, evaluation.old);
         let is_admitted = policy.meta.admits(&candidate);
         if is_admitted && constraints.depends_on_namespace(&candidate, evaluation.old) {
             evaluation.note_needs(true, false);
         }
-        if !is_admitted || !constraints.selects(&candidate, evaluation.old) {
+        let is_selected = if is_own_trigger {
+            is_admitted && self.by_semantics(constraints, selects)
+        } else {
+            is_admitted && selects(constraints)
+        };
+        if !is_selected {
             return evaluation.if_traced(|| {
                 let reasons = constraints.mismatch(&candidate, evaluation.old);
                 self.result(Outcome::Skipped(SkipReason::NotSelected(reasons)))
@@ -95,6 +103,18 @@ impl Trigger<'_> {
         own.map_or(&self.variant.constraints, |targets| &targets.constraints)
     }
 
+    /// What constraints of targets find: as they are written, or as Kyverno looks them up.
+    fn by_semantics<T: PartialEq>(
+        &self,
+        constraints: &MatchConstraints,
+        find: impl Fn(&MatchConstraints) -> T,
+    ) -> T {
+        let found = find(constraints);
+        let Some(by_name) = constraints.looked_up().map(|looked_up| find(&looked_up)) else { return found };
+        let is_as_written = by_name == found || self.tracker.documented(Divergence::TargetsByName);
+        if is_as_written { found } else { by_name }
+    }
+
     /// Finds the targets, if the conditions of the trigger hold.
     fn found(
         &self,
@@ -103,7 +123,7 @@ impl Trigger<'_> {
         targets: &mut Targets,
         tracer: &mut Tracer,
     ) -> Result<Vec<TargetId>, Box<Outcome>> {
-        let Self { evaluation, policy, variant } = *self;
+        let Self { evaluation, policy, variant, .. } = *self;
         let failed = |error: RuleError| Box::new(Outcome::Error(error));
         let scope = Scope::new(
             evaluation,
@@ -140,7 +160,11 @@ impl Trigger<'_> {
         let Evaluation { engine, world, taint, .. } = *self.evaluation;
         // Their operations are not compared.
         let constraints = &self.target_constraints().for_any_operation();
-        for selector in selectors(constraints) {
+        let looked_up = match self.tracker.semantics() {
+            Semantics::Documented => None,
+            Semantics::Kyverno => constraints.looked_up(),
+        };
+        for selector in selectors(world, looked_up.as_ref().unwrap_or(constraints)) {
             if let Some(refusal) = world.refusal(&TargetAccess::Find(&selector)) {
                 return Err(RuleError::new(Code::TargetRefused, refusal.message).with_hint(refusal.hint));
             }
@@ -149,7 +173,9 @@ impl Trigger<'_> {
                 Err(error) => return Err(RuleError::new(Code::TargetNotFound, error.to_string())),
             }
         }
-        Ok(targets.select(|kind, object, namespace| self.is_target(constraints, (kind, object, namespace))))
+        Ok(self.by_semantics(constraints, |constraints| {
+            targets.select(|kind, object, namespace| self.is_target(constraints, (kind, object, namespace)))
+        }))
     }
 
     fn is_target(
@@ -197,7 +223,7 @@ impl Trigger<'_> {
 
     /// Runs the policy on one target.
     fn run_target(&self, id: TargetId, operation: Operation, targets: &mut Targets) {
-        let Self { evaluation, policy, variant } = *self;
+        let Self { evaluation, policy, variant, .. } = *self;
         let Some(object) = targets.object(id).cloned() else { return };
         let mut tracer = Tracer::new(evaluation.is_traced());
         evaluation.taint.track(&object);
@@ -228,7 +254,7 @@ impl Trigger<'_> {
         tracer: &mut Tracer,
         warnings: &mut Vec<RuleError>,
     ) -> Result<Outcome, RuleError> {
-        let Self { evaluation, policy, variant } = *self;
+        let Self { evaluation, policy, variant, .. } = *self;
         let mut scope = Scope::new(
             evaluation,
             (policy, variant, evaluation.engine.settings().semantics),
@@ -275,18 +301,17 @@ fn objects_of(value: &Val) -> Result<Vec<Value>, EvalError> {
     })
 }
 
-/// Selectors for lookups of the objects that constraints may select, of built-in resources.
-fn selectors(constraints: &MatchConstraints) -> Vec<TargetSelector> {
-    let resources: Vec<_> = constraints.resources().unwrap_or_default();
-    let built_in = resources.iter().filter_map(|plural| Resources::built_in().resolve(plural));
-    let kinds = built_in.map(|resource| {
-        let group = &resource.kind.group;
-        let version = &resource.kind.version;
-        let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
+/// Selectors for lookups of the objects that constraints may select.
+fn selectors(world: &dyn World, constraints: &MatchConstraints) -> Vec<TargetSelector> {
+    let mut kinds: Vec<GroupVersionKind> =
+        constraints.rules.iter().flat_map(|rule| world.kinds(rule)).collect();
+    kinds.sort();
+    kinds.dedup();
+    let fields = kinds.iter().map(|kind| {
         Value::from_iter([
-            ("apiVersion", Value::from(api_version)),
-            ("kind", Value::String(resource.kind.kind.clone())),
+            ("apiVersion", Value::from(kind.api_version())),
+            ("kind", Value::String(kind.kind.clone())),
         ])
     });
-    kinds.filter_map(|fields| TargetSelector::read(&fields, None).ok()).collect()
+    fields.filter_map(|fields| TargetSelector::read(&fields, None).ok()).collect()
 }

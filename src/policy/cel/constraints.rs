@@ -101,6 +101,14 @@ impl MatchConstraints {
         Self { rules, excluded, ..self.clone() }
     }
 
+    /// The same as Kyverno's background controller looks up targets, if that may be something else: `*` names no group,
+    /// version or resource, and the empty group is any.
+    pub fn looked_up(&self) -> Option<Self> {
+        let rules: Vec<ResourceRule> = self.rules.iter().map(ResourceRule::looked_up).collect();
+        let is_same = rules.iter().zip(&self.rules).all(|(one, other)| one.is_for_the_same(other));
+        (!is_same).then(|| Self { plurals: plurals(&rules), rules, ..self.clone() })
+    }
+
     /// The same as Kyverno's documentation has it, where a name is no beginning of a generated one.
     pub fn selects_as_documented(&self, candidate: &Candidate<'_>, old: Option<&Value>) -> bool {
         if !self.names_may_be_generated(candidate) {
@@ -404,6 +412,33 @@ impl ResourceRule {
                 _ => RuleScope::Any,
             },
         }
+    }
+
+    /// The same with what a look-up by names finds.
+    fn looked_up(&self) -> Self {
+        let is_any = |name: &Text| **name == *"*";
+        let named = |names: &[Text]| names.iter().filter(|name| !is_any(name)).cloned().collect();
+        let is_for_all = |resource: &Text| resource.split('/').next() == Some("*");
+        let group = |group: &Text| if group.is_empty() { "*".into() } else { group.clone() };
+        Self {
+            groups: self.groups.iter().filter(|name| !is_any(name)).map(group).collect(),
+            versions: named(&self.versions),
+            resources: self.resources.iter().filter(|resource| !is_for_all(resource)).cloned().collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether both have the same groups, versions and resources.
+    fn is_for_the_same(&self, other: &Self) -> bool {
+        (&self.groups, &self.versions, &self.resources) == (&other.groups, &other.versions, &other.resources)
+    }
+
+    /// Whether it may select objects of a resource.
+    pub fn is_of(&self, resource: &ApiResource) -> bool {
+        let GroupVersionKind { group, version, .. } = &resource.kind;
+        has(&self.groups, group)
+            && has(&self.versions, version)
+            && self.selects_resource(&resource.plural, "")
     }
 
     /// Whether a resource or subresource is one of this rule. `pods/*` is also for Pods themselves.

@@ -5,7 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 
-use crate::engine::{Lookup, LookupError, LookupSource, TargetAccess, TargetLookup, TargetRefusal, World};
+use crate::engine::{
+    Lookup, LookupError, LookupSource, TargetAccess, TargetLookup, TargetRefusal, World, kinds_of,
+};
+use crate::policy::ResourceRule;
 use crate::resources::{ApiResource, KindResource};
 use crate::secrets::Secrets;
 use crate::value::{GroupVersionKind, Text, Value};
@@ -282,6 +285,11 @@ impl<W: World> World for ClusterWorld<W> {
         let served = self.cluster.as_ref().and_then(|cluster| cluster.resources().ok());
         let resource = served.and_then(|served| served.of_kind(kind).map(KindResource::from));
         resource.unwrap_or_else(|| self.inner.resource(kind))
+    }
+
+    fn kinds(&self, rule: &ResourceRule) -> Vec<GroupVersionKind> {
+        let served = self.cluster.as_ref().and_then(|cluster| cluster.resources().ok());
+        served.map_or_else(|| self.inner.kinds(rule), |served| kinds_of(&served, rule))
     }
 
     fn targets(&self, lookup: &TargetLookup<'_>) -> Result<Vec<Value>, LookupError> {

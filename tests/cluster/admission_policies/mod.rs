@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use kyv::{Input, Mutator, Semantics};
 use serde_json::{Value, json};
 use test_support::api_server::ApiServer;
+use test_support::cel_policies::{list_of, spec};
 use test_support::log;
 use test_support::objects::differing_paths;
 use test_support::rest::{Answer, Request, Rest};
@@ -76,41 +77,6 @@ impl Policy {
     }
 }
 
-/// The `spec` of a policy as `policies.yaml` writes it.
-pub(crate) fn spec(written: &Value) -> Value {
-    let list = |key: &str| -> Vec<Value> { written[key].as_array().cloned().unwrap_or_default() };
-    let conditions = list("conditions").into_iter().enumerate();
-    let conditions: Vec<Value> =
-        conditions.map(|(index, text)| json!({"name": format!("c{index}"), "expression": text})).collect();
-    let variables = written["variables"].as_object().into_iter().flatten();
-    let variables: Vec<Value> =
-        variables.map(|(name, text)| json!({"name": name, "expression": text})).collect();
-    let mutations: Vec<Value> = list("mutations").iter().map(mutation).collect();
-    let or = |key: &str, default: Value| written.get(key).cloned().unwrap_or(default);
-    json!({
-        "failurePolicy": or("failurePolicy", json!("Fail")),
-        "matchConstraints": {"resourceRules": [{
-            "apiGroups": or("groups", json!(["*"])),
-            "apiVersions": or("versions", json!(["*"])),
-            "operations": or("operations", json!(["CREATE", "UPDATE"])),
-            "resources": or("resources", json!(["*"])),
-        }]},
-        "matchConditions": conditions,
-        "variables": variables,
-        "mutations": mutations,
-    })
-}
-
-fn mutation(written: &Value) -> Value {
-    let (kind, text) = written.as_object().and_then(|entry| entry.iter().next()).expect("a mutation");
-    if kind == "apply" {
-        return json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": text}});
-    }
-    let text = text.as_str().expect("an expression");
-    let list = if kind == "patch" { format!("[{text}]") } else { text.to_owned() };
-    json!({"patchType": "JSONPatch", "jsonPatch": {"expression": list}})
-}
-
 #[test]
 fn the_api_server_does_what_is_predicted() {
     if test_support::skip_without_real_programs("MutatingAdmissionPolicies in a real API server") {
@@ -160,13 +126,6 @@ pub(crate) fn written() -> Vec<Value> {
     list_of(include_str!("policies.yaml"))
 }
 
-/// The elements of a YAML list.
-pub(crate) fn list_of(text: &str) -> Vec<Value> {
-    let document = kyv::yaml::parse_value(text).expect("YAML");
-    let value: Value = serde_json::from_str(&document.to_json()).expect("JSON");
-    value.as_array().cloned().unwrap_or_default()
-}
-
 /// Objects in namespaces that the API server takes.
 fn objects(rest: &Rest, are_all: bool) -> Vec<Value> {
     rest.create(&namespace(PLAIN), "").expect("a namespace");
@@ -205,13 +164,11 @@ fn placed(object: &Value, namespace: &str) -> Value {
 }
 
 fn send(rest: &Rest, objects: &[Value], query: &str) -> Vec<Answer> {
-    let request = |object: &Value| Request {
-        method: "POST",
-        path: format!("{}?{query}", rest.collection(object).expect("the kind is served")),
-        body: Some(object.clone()),
+    let request = |object: &Value| {
+        let path = format!("{}?{query}", rest.collection(object)?);
+        Ok(Request { method: "POST", path, body: Some(object.clone()) })
     };
-    let requests: Vec<Request> = objects.iter().map(request).collect();
-    rest.ask_all(&requests, 2)
+    rest.ask_each(objects.iter().map(request).collect(), 2)
 }
 
 /// Installs the policies that neither side refuses, and waits until they are in force.

@@ -244,9 +244,9 @@ fn outcome(answer: Answer, sample: &Sample, labels: &BTreeMap<String, String>) -
 fn is_like(predicted: &Outcome, held: &Outcome) -> bool {
     match (predicted, held) {
         (Outcome::Denied(_), Outcome::Refused(403 | 500, message)) => {
-            ["resulted in error", "INTERNAL_ERROR", "unknown conversion", "illegal base64 data"]
-                .iter()
-                .any(|words| message.contains(words))
+            const OTHER_KIND: [&str; 2] = ["unknown conversion", "is registered for version"];
+            let words = ["resulted in error", "INTERNAL_ERROR", "illegal base64 data"];
+            OTHER_KIND.iter().chain(&words).any(|words| message.contains(words))
         }
         _ => predicted.is_like(held),
     }

@@ -156,9 +156,8 @@ pub(super) fn send(rest: &Rest, objects: &[(Value, bool)]) -> Vec<Answer> {
     let request = |(object, is_update): &(Value, bool)| {
         let (method, path) =
             if *is_update { ("PUT", rest.path(object)) } else { ("POST", rest.collection(object)) };
-        let path = format!("{}?dryRun=All", path.expect("the kind is served"));
-        Request { method, path, body: Some(object.clone()) }
+        let path = format!("{}?dryRun=All", path?);
+        Ok(Request { method, path, body: Some(object.clone()) })
     };
-    let requests: Vec<Request> = objects.iter().map(request).collect();
-    rest.ask_all(&requests, 2)
+    rest.ask_each(objects.iter().map(request).collect(), 2)
 }

@@ -6,8 +6,9 @@ use std::path::Path;
 use kyv::{Input, LoadError, Mutator, MutatorBuilder, Semantics};
 use serde_json::{Map, Value, json};
 use test_support::api_server::ADMINISTRATOR;
+use test_support::cel_policies::{list_of, spec};
 
-use crate::admission_policies::{self, generator, list_of};
+use crate::admission_policies::{self, generator};
 use crate::controllers::conformance_policies::documents_below;
 
 const KYVERNO: &str = "policies.kyverno.io/v1";
@@ -55,7 +56,7 @@ impl Case {
     }
 
     fn add(&mut self, written: &Value, name: &str) {
-        let mut spec = admission_policies::spec(written);
+        let mut spec = spec(written);
         let is_namespaced = written["namespaced"] == true;
         if !is_namespaced {
             spec["matchConstraints"]["namespaceSelector"] = json!({"matchLabels": self.labels});

@@ -7,6 +7,7 @@ pub mod admission_recorder;
 pub mod api_server;
 pub mod argocd;
 pub mod cel;
+pub mod cel_policies;
 pub mod drift;
 pub mod files;
 pub mod go_yaml;

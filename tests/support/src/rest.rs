@@ -109,6 +109,28 @@ impl Rest {
         answers.into_iter().map(|(_, answer)| answer).collect()
     }
 
+    /// The same with requests of which some cannot be sent, because the server has no resource for them: what it says of
+    /// these is their answer.
+    pub fn ask_each(&self, requests: Vec<Result<Request, Refusal>>, connections: usize) -> Vec<Answer> {
+        let mut refusals = Vec::new();
+        let mut sent = Vec::new();
+        for request in requests {
+            match request {
+                Ok(request) => {
+                    sent.push(request);
+                    refusals.push(None);
+                }
+                Err(refusal) => refusals.push(Some(refusal)),
+            }
+        }
+        let mut answers = self.ask_all(&sent, connections).into_iter();
+        let answer = |refusal: Option<Refusal>| match refusal {
+            Some(refusal) => Err(refusal),
+            None => answers.next().expect("an answer to each request"),
+        };
+        refusals.into_iter().map(answer).collect()
+    }
+
     /// Creates many objects over a number of connections at once.
     pub fn create_all(&self, objects: &[Value], connections: usize) {
         let paths: Vec<String> =
