@@ -64,6 +64,36 @@ fn targets_are_read_and_their_access_is_reviewed() {
         assert_eq!(changed_objects(&run.stdout), expected, "{name} {run:?}");
     }
 
+    // By the constraints of a CEL policy: a wildcard in the version, and the empty group.
+    const ANY_VERSION: &str =
+        r#"apiGroups: [""], apiVersions: ["*"], resources: [secrets], resourceNames: [login]"#;
+    const NO_GROUP: &str =
+        r#"apiGroups: [""], apiVersions: [v1], resources: [deployments], resourceNames: [site]"#;
+    for (constraints, semantics, expected) in [
+        (ANY_VERSION, "documented", &["Secret/web/login"][..]),
+        (ANY_VERSION, "kyverno", &[]),
+        (NO_GROUP, "documented", &[]),
+        (NO_GROUP, "kyverno", &["Deployment/web/site"]),
+    ] {
+        let policy = policies.path("by-constraints");
+        let rules = |rule: &str| format!("resourceRules: [{{{rule}, operations: [CREATE, UPDATE]}}]");
+        let trigger =
+            rules("apiGroups: [\"\"], apiVersions: [v1], resources: [configmaps], resourceNames: [a]");
+        let targets = rules(constraints);
+        let text = format!(
+            "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {{name: by-constraints}}\nspec:\n  \
+             evaluation: {{mutateExisting: {{enabled: true}}}}\n  matchConstraints: {{{trigger}}}\n  \
+             targetMatchConstraints: {{{targets}}}\n  mutations:\n  - patchType: ApplyConfiguration\n    \
+             applyConfiguration: {{expression: 'Object{{metadata: Object.metadata{{labels: {{\"seen\": \"yes\"}}}}}}'}}\n"
+        );
+        fs::write(&policy, text).expect("the folder takes files");
+        let policy = policy.to_str().expect("UTF-8");
+        let run = kyv(admin, &["diff", "cm", "a", "-n", "web", "-p", policy, "--semantics", semantics]);
+        assert_eq!(changed_objects(&run.stdout), expected, "{constraints} {semantics} {run:?}");
+        // What was not looked up is not known to be another result.
+        assert_eq!(run.stderr.contains("note[KYV-D82]"), !expected.is_empty(), "{run:?}");
+    }
+
     // A subresource.
     let scale = mutate_existing_rule(
         &policies,
