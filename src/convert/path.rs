@@ -143,6 +143,25 @@ impl<'a> Path<'a> {
         })
     }
 
+    /// What is beside it, in the same map. Fails if a key is missing.
+    pub(super) fn beside(&self, name: &str) -> Option<Cel> {
+        let (_, above) = self.steps.split_last()?;
+        let above = Self { steps: above.to_vec(), ..self.clone() };
+        Some(above.strict().member(name))
+    }
+
+    /// The `spec` of the Pods, if it is an object that has them.
+    pub(super) fn pod_spec(&self) -> Option<Self> {
+        match self.base {
+            Base::Object(Workload::None) | Base::Objects | Base::Other => None,
+            Base::Object(workload) => {
+                let template = workload.template().iter().fold(self.clone(), |path, name| path.member(name));
+                Some(template.member("spec"))
+            }
+            Base::Template => Some(self.member("spec")),
+        }
+    }
+
     /// Whether it is always there.
     pub(super) fn is_sure(&self) -> bool {
         self.steps.iter().all(|step| step.sure)

@@ -22,6 +22,12 @@ pub(super) enum Form<'a> {
     Path(Path<'a>),
     /// A value that is always there, or fails.
     Sure { cel: Cel, fails: bool },
+    /// A text that is never empty, and fails where it is missing.
+    Missing {
+        cel: Cel,
+        /// Whether it is there; never fails, unless the value itself does.
+        soft: Cel,
+    },
     /// A value that may be null.
     Nullable {
         /// Whether it is not null; fails where JMESPath fails.
@@ -62,7 +68,7 @@ impl<'a> Val<'a> {
         match &self.form {
             Form::Literal(value) => literal(value),
             Form::Path(path) => path.strict(),
-            Form::Sure { cel, .. } => cel.clone(),
+            Form::Sure { cel, .. } | Form::Missing { cel, .. } => cel.clone(),
             Form::Nullable { present, value, .. } => {
                 Cel::if_else(present.clone(), value.clone(), Cel::atom("null"))
             }
@@ -83,7 +89,7 @@ impl<'a> Val<'a> {
             Form::Literal(value) => Cel::bool(!value.is_null()),
             Form::Path(path) => path.has(),
             Form::Sure { .. } => Cel::bool(true),
-            Form::Nullable { soft, .. } => soft.clone(),
+            Form::Missing { soft, .. } | Form::Nullable { soft, .. } => soft.clone(),
         }
     }
 
@@ -103,6 +109,8 @@ impl<'a> Val<'a> {
             Form::Literal(value) => literal(value),
             Form::Path(path) => path.or(default),
             Form::Sure { cel, .. } => cel.clone(),
+            Form::Missing { cel, soft } if soft.is_true() => cel.clone(),
+            Form::Missing { cel, soft } => Cel::if_else(soft.clone(), cel.clone(), default),
             Form::Nullable { empty: Some(empty), .. } if default == Cel::List(Vec::new()) => empty.clone(),
             Form::Nullable { soft, value, .. } => Cel::if_else(soft.clone(), value.clone(), default),
         }
@@ -114,6 +122,7 @@ impl<'a> Val<'a> {
             Form::Literal(_) => false,
             Form::Path(path) => !path.is_sure(),
             Form::Sure { fails, .. } => *fails,
+            Form::Missing { soft, .. } => !soft.is_true(),
             Form::Nullable { present, soft, .. } => present != soft,
         }
     }
@@ -126,6 +135,9 @@ impl<'a> Val<'a> {
     pub(super) fn truth(&self) -> Cel {
         if let Form::Literal(value) = &self.form {
             return Cel::bool(is_true(value));
+        }
+        if let Form::Missing { soft, .. } = &self.form {
+            return soft.clone();
         }
         let empty = |default: Cel| self.or(default.clone()).compare(Operator::NotEqual, default);
         match &self.ty {

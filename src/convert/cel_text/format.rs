@@ -276,7 +276,8 @@ impl Writer {
             _ => 1,
         };
         let flat = last.flat();
-        let indent = if short.is_empty() && opens {
+        let is_word = matches!(last, Cel::Atom(_) | Cel::Text(_)) && self.fits(&flat, 1 + after);
+        let indent = if short.is_empty() && (opens || is_word) {
             indent
         } else if opens && self.column() + head < MAX_COLUMNS {
             self.out.push(' ');

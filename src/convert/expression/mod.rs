@@ -1,6 +1,7 @@
 //! JMESPath as CEL.
 
 mod functions;
+mod images;
 mod marks;
 mod scope;
 mod texts;
@@ -173,7 +174,7 @@ impl<'a> Translator<'_, 'a> {
                 Ok(Val::path(path.member(name)))
             }
             Form::Literal(value) => Ok(Val::literal(value.get(name).cloned().unwrap_or_default())),
-            Form::Sure { cel, .. } => {
+            Form::Sure { cel, .. } | Form::Missing { cel, .. } => {
                 let path = super::path::Path::new(cel.clone(), of.ty.clone(), super::path::Base::Other);
                 Ok(Val::path(path.member(name)))
             }
@@ -226,7 +227,7 @@ impl<'a> Translator<'_, 'a> {
         }
         let form = match &of.form {
             Form::Literal(_) => return self.refuse("an index", "the list is a literal"),
-            Form::Path(_) | Form::Sure { .. } => Form::Nullable {
+            Form::Path(_) | Form::Sure { .. } | Form::Missing { .. } => Form::Nullable {
                 present: long_enough(of.strict()),
                 soft: long_enough(of.or(Cel::List(Vec::new()))),
                 value: at(of.strict()),

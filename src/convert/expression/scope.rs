@@ -9,7 +9,7 @@ use crate::convert::problem::{Difference, Problem};
 use crate::convert::ty::Ty;
 use crate::convert::val::{Form, Val};
 
-use super::Translated;
+use super::{Translated, images};
 
 /// What names mean at a place of a rule.
 #[derive(Clone, Debug)]
@@ -178,6 +178,13 @@ impl<'a> Scope<'a> {
         {
             return Ok((value, 0));
         }
+        if let Some(number) = name.strip_prefix(super::marks::IMAGE_MARK)
+            && let Some(image) = self.mark(number)
+            && let Some(value) = names.first().and_then(|part| images::part(&image.strict(), part))
+        {
+            self.accept_images(text)?;
+            return Ok((value, 1));
+        }
         if let Some((_, value)) = self.bindings.iter().rev().find(|(bound, _)| bound == name) {
             return Ok((value.clone(), 0));
         }
@@ -192,17 +199,38 @@ impl<'a> Scope<'a> {
                 "it is the index in several lists joined to one, not the index in any of them",
                 "visit each list by itself",
             ),
-            "images" => unknown(
-                "`images`",
-                "CEL reads image references differently: it knows `index.docker.io` and refuses some names",
-                "take the parts of the image with text functions, or keep the rule",
-            ),
+            "images" => {
+                let spec =
+                    self.moved.iter().find(|(member, _)| *member == "spec").map(|(_, path)| path.clone());
+                let found = match (spec.or_else(|| self.object.pod_spec()), names) {
+                    (Some(spec), [list, name, part, ..]) => images::of_container(&spec, list, name, part),
+                    _ => None,
+                };
+                match found {
+                    Some(value) => {
+                        self.accept_images(text)?;
+                        Ok((value, 3))
+                    }
+                    None => unknown(
+                        "`images`",
+                        "only the parts of one image are translated: `images.containers.NAME.registry`, `path`, `name`, \
+                         `tag`, `digest` and `reference`",
+                        "take them one by one, or keep the rule",
+                    ),
+                }
+            }
             _ => unknown(
                 &format!("the variable `{name}`"),
                 "it is no variable of the request and no context entry",
                 "correct the name",
             ),
         }
+    }
+
+    /// CEL takes the parts of any text.
+    fn accept_images(&self, text: &str) -> Result<(), Problem> {
+        let reason = "the classic rule fails on an object with an image that is no reference";
+        self.accept(Difference::Errors, &format!("`images` in `{text}`"), reason)
     }
 
     fn request(&self, names: &[&str], text: &str) -> Result<(Val<'a>, usize), Problem> {

@@ -7,8 +7,8 @@ use crate::convert::val::{Form, Val};
 use crate::value::Value;
 use crate::variables;
 
-use super::marks::{INDEX_MARK, MARK};
-use super::{Scope, translate};
+use super::marks::{IMAGE_MARK, INDEX_MARK, MARK};
+use super::{Scope, images, translate};
 
 /// Around the number of a variable in a text.
 const OPEN: char = '\u{1}';
@@ -155,6 +155,19 @@ fn outer(expression: &str, values: &[Val<'_>], scope: &Scope<'_>) -> Result<Stri
                 out.extend([format!("{MARK}{kept}")]);
                 rest = after.strip_prefix('\'').unwrap_or(after);
             }
+            (false, ..) if after.starts_with("\".") && before.ends_with('"') => {
+                let (head, image) = image_of(before, value).ok_or_else(refuse)?;
+                out.push_str(head);
+                out.extend([format!("{IMAGE_MARK}{}", scope.keep(Val::sure(image, Ty::Text(true))))]);
+                rest = after.strip_prefix('"').unwrap_or(after);
+            }
+            (false, ..) if after.starts_with('.') && before.contains("images.") => {
+                return Err(Problem::new(
+                    format!("the name in `{{{{ {} }}}}`", expression.replace([OPEN, CLOSE], "…")),
+                    "without quotes a name with a dash is no part of an expression, and the rule fails on it",
+                    "write the inner variable in double quotes",
+                ));
+            }
             (false, ..) if before.ends_with('[') && after.starts_with(']') => {
                 out.push_str(before.strip_suffix('[').unwrap_or(before));
                 let kept = scope.keep_value(value);
@@ -166,6 +179,12 @@ fn outer(expression: &str, values: &[Val<'_>], scope: &Scope<'_>) -> Result<Stri
     }
     out.push_str(rest);
     Ok(out)
+}
+
+/// The text before `images.LIST."`, and the image of the container that the name after it is of.
+fn image_of<'t>(before: &'t str, name: &Val<'_>) -> Option<(&'t str, Cel)> {
+    let (head, list) = before.strip_suffix(".\"")?.rsplit_once("images.")?;
+    Some((head, images::of_element(name, list)?))
 }
 
 impl Scope<'_> {
