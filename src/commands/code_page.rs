@@ -23,7 +23,7 @@ macro_rules! divergence_pages {
 divergence_pages! {
     01 02 03 04 05 06 07 08 09 10 11 12 13 14 15 16 17 18 19 20
     21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 40 41
-    42 43 44 45 46 47 48 50 55 56 57 65 70 71 72 73 74 75 76 77 78 79 80 81
+    42 43 44 45 46 47 48 50 55 56 57 65 70 71 72 73 74 75 76 77 78 79 80 81 82
 }
 
 /// The codes on the command line, if it is `explain` and nothing but codes: a policy file is named with `-p`.
