@@ -8,8 +8,8 @@ use std::process::{Command, Output};
 use test_support::files::files_below;
 use test_support::{conformance_folder, log, skip_without_real_programs, tool};
 
-/// The policies for which suites are written, at least.
-const MIN_POLICIES: usize = 10;
+/// The policies of each of the two folders for which suites are written, at least.
+const MIN_POLICIES: usize = 15;
 
 /// Of how many policies of the corpus one is converted, without `KYV_ALL_PAIRS`.
 const STEP: usize = 16;
@@ -114,21 +114,32 @@ fn suites_of_converted_policies_pass_in_the_kyverno_cli() {
     // Kyverno 1.19 does not read the legacy syntax.
     let own =
         own.into_iter().filter(|file| !file.iter().any(|part| part.to_string_lossy().starts_with("legacy")));
-    let mut files: Vec<PathBuf> = own.step_by(step).collect();
-    if let Some(conformance) = conformance_folder(WHAT) {
-        files.extend(policies_below(&conformance.join("policies")));
+    let mut folders: Vec<Vec<PathBuf>> = vec![own.step_by(step).collect()];
+    folders.extend(conformance_folder(WHAT).map(|folder| policies_below(&folder.join("policies"))));
+    for files in folders {
+        let (mut policies, mut objects) = (0, 0);
+        let mut faults = Vec::new();
+        for file in files.iter().filter(|file| !is_other_in_the_cli(file)) {
+            let Some((count, fault)) = suites(file) else { continue };
+            policies += 1;
+            objects += count;
+            faults.extend(fault.map(|fault| format!("{}: {fault}", file.display())));
+        }
+        log(&format!("{policies} policies with {objects} objects, each on both sides"));
+        assert!(faults.is_empty(), "{} of {policies}:\n{}", faults.len(), faults.join("\n"));
+        assert!(policies >= MIN_POLICIES, "{policies}");
     }
-    let (mut policies, mut objects) = (0, 0);
-    let mut faults = Vec::new();
-    for file in files {
-        let Some((count, fault)) = suites(&file) else { continue };
-        policies += 1;
-        objects += count;
-        faults.extend(fault.map(|fault| format!("{}: {fault}", file.display())));
-    }
-    log(&format!("{policies} policies with {objects} objects, each on both sides"));
-    assert!(faults.is_empty(), "{} of {policies}:\n{}", faults.len(), faults.join("\n"));
-    assert!(policies >= MIN_POLICIES, "{policies}");
+}
+
+/// Cases with which the Kyverno CLI does something else than a cluster.
+fn is_other_in_the_cli(policy: &Path) -> bool {
+    // It panics on conditions of a webhook, and reads the numbers of manifests as doubles.
+    const CASES: [&str; 3] = [
+        "autogen/conditions-of-the-webhook-are-not-generated",
+        "match/a-condition-of-the-webhook-fails",
+        "preconditions/a-large-number-is-compared-in-plain-digits",
+    ];
+    CASES.iter().any(|case| policy.parent().is_some_and(|folder| folder.ends_with(case)))
 }
 
 /// The files of classic policies that mutate, without those of tests.
@@ -142,7 +153,7 @@ fn policies_below(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Converts a policy, and runs the suites of both sides here and in the Kyverno CLI. Returns the number of their objects
-/// and what the CLI says if it fails; `None` if the policy is not converted exactly, or if the CLI panics.
+/// and what the CLI says if it fails; `None` if the policy is not converted exactly.
 fn suites(policy: &Path) -> Option<(usize, Option<String>)> {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -161,10 +172,6 @@ fn suites(policy: &Path) -> Option<(usize, Option<String>)> {
     let theirs = Command::new(tool("kyverno")).args(["test", "tests"]).current_dir(folder.path()).output();
     let theirs = theirs.unwrap();
     let printed = [&theirs.stdout[..], &theirs.stderr].concat();
-    let printed = String::from_utf8_lossy(&printed).into_owned();
-    if printed.contains("panic: runtime error") {
-        log(&format!("the Kyverno CLI panics on {}", policy.display()));
-        return None;
-    }
-    Some((objects, (!theirs.status.success()).then_some(printed)))
+    let fault = (!theirs.status.success()).then(|| String::from_utf8_lossy(&printed).into_owned());
+    Some((objects, fault))
 }

@@ -184,7 +184,10 @@ fn outer(expression: &str, values: &[Val<'_>], scope: &Scope<'_>) -> Result<Stri
 /// The text before `images.LIST."`, and the image of the container that the name after it is of.
 fn image_of<'t>(before: &'t str, name: &Val<'_>) -> Option<(&'t str, Cel)> {
     let (head, list) = before.strip_suffix(".\"")?.rsplit_once("images.")?;
-    Some((head, images::of_element(name, list)?))
+    // A member `images` of something else, or another name that ends so, is not the variable.
+    let is_variable = !head.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '"'));
+    let image = images::of_element(name, list).filter(|_| is_variable)?;
+    Some((head, image))
 }
 
 impl Scope<'_> {
