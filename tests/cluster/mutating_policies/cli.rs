@@ -28,7 +28,10 @@ const OBJECTS: usize = 5;
 
 /// Where the CLI is not like the admission controller: how the names of cases begin, and why.
 const DEPARTURES: &[(&str, &str)] = &[
+    ("another-group-by-a-patch", "the API server refuses other groups, the CLI prints them"),
     ("another-kind", "the API server refuses other kinds, the CLI prints them"),
+    ("another-served-version-by-a-patch", "the API server refuses other groups, the CLI prints them"),
+    ("another-version-by-a-patch", "the API server refuses versions it does not serve, the CLI prints them"),
     ("both-failure-policies", "the CLI has no webhooks"),
     ("exempt-expired", "the CLI does not look at `expiresAt`"),
     ("namespaces", "requests for namespaces have no namespace in the CLI"),
