@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::render::CheckReport;
+use crate::render::{CheckReport, Html};
 
 use super::arguments::{RuleArguments, RunArguments};
 use super::exit::Exit;
@@ -57,6 +57,12 @@ static FORMATS: &[FormatChoice<()>] = &[
         help: "The findings as one JSON object",
         summary: SummaryStyle::None,
         format: |()| Box::new(CheckReport { json: true }),
+    },
+    FormatChoice {
+        name: "html",
+        help: "The findings as one page for a browser",
+        summary: SummaryStyle::None,
+        format: |()| Box::new(Html { command: "check", data: Box::new(CheckReport { json: true }) }),
     },
 ];
 

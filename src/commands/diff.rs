@@ -6,8 +6,8 @@ use clap::Args;
 
 use crate::diagnostics::Code;
 use crate::render::{
-    Findings, Format, Github, Gitlab, JunitFindings, Layout, Markdown, PolicyReports, Report, ReportApi,
-    Sarif, Summary,
+    ExplanationOptions, Findings, Format, Github, Gitlab, Html, JunitFindings, Layout, Markdown, ObjectRows,
+    Palette, PolicyReports, Report, ReportApi, Sarif, Summary,
 };
 
 use super::arguments::{DiffOptions, RuleArguments, RunArguments};
@@ -17,10 +17,13 @@ use super::external_diff::ExternalDiff;
 use super::formats::{FormatChoice, FormatOptions, format_parser};
 use super::options::RunOptions;
 use super::present::{present, print_failure};
+use super::rule_sources::rule_sources;
+use super::selection::Selection;
 use super::server_dry_run::NO_CLUSTER;
 use super::session::{Session, on_threads};
 use super::summary::SummaryStyle;
 use super::terminal;
+use super::unmatched_elements::unfit_lists;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,7 +58,10 @@ Examples:
   git apply change.diff
 
   # A comment for a pull request
-  kubectl kyv diff -p policies/ -f manifests/ -o markdown > comment.md";
+  kubectl kyv diff -p policies/ -f manifests/ -o markdown > comment.md
+
+  # A page to look at, of the whole cluster
+  kubectl kyv diff -A -p policies/ -o html > changes.html";
 
 /// Show what Kyverno mutate policies would change.
 ///
@@ -78,6 +84,9 @@ pub(super) struct Arguments {
     #[command(flatten)]
     style: DiffOptions,
 }
+
+/// The format that has explanations.
+const PAGE: &str = "html";
 
 /// What `-o` may name.
 static FORMATS: &[FormatChoice<FormatOptions>] = &[
@@ -104,6 +113,17 @@ static FORMATS: &[FormatChoice<FormatOptions>] = &[
         help: "The counts and the diff, for a pull request",
         summary: SummaryStyle::None,
         format: |options| Box::new(Markdown::new(options.diff())),
+    },
+    FormatChoice {
+        name: PAGE,
+        help: "One page for a browser: charts, filters, diffs side by side, and why each rule applied",
+        summary: SummaryStyle::WouldLine,
+        format: |FormatOptions { style, explanations, .. }| match explanations {
+            Some(options) => {
+                Box::new(Html { command: "diff", data: Box::new(ObjectRows { options, style, all: false }) })
+            }
+            None => Box::new(Html { command: "diff", data: Box::new(Report) }),
+        },
     },
     FormatChoice {
         name: "sarif",
@@ -153,9 +173,15 @@ pub(super) fn run(arguments: Arguments) -> Exit {
         if server_dry_run && !options.uses_cluster_state() {
             return reporter.error(Exit::Input, Code::NoInput, NO_CLUSTER);
         }
-        let session = Session::open(options, reporter);
-        let width = terminal::width(&io::stdout());
-        let format = (output.format)(FormatOptions { layout: Layout::Kept, style: style.style(), width });
+        let has_explanations = output.name == PAGE;
+        let open = if has_explanations { Session::open_traced } else { Session::open };
+        let session = open(options, reporter);
+        let format = (output.format)(FormatOptions {
+            layout: Layout::Kept,
+            style: style.style(),
+            width: terminal::width(&io::stdout()),
+            explanations: has_explanations.then(|| explanations(options, session.as_ref())),
+        });
         let is_diff = output.name == "diff";
         let external_diff =
             is_diff.then(|| ExternalDiff::from_environment(options.namespace_or_default())).flatten();
@@ -173,4 +199,18 @@ pub(super) fn run(arguments: Arguments) -> Exit {
             None => print_failure(&*format, reporter),
         }
     })
+}
+
+/// What the explanations of a page are made with.
+fn explanations(options: &RunOptions, session: Option<&Session>) -> ExplanationOptions {
+    let all = Selection::new(Vec::new(), Vec::new());
+    ExplanationOptions {
+        sources: session.map(|session| rule_sources(session, &all)).unwrap_or_default(),
+        semantics: options.dialect.semantics,
+        all: false,
+        verbose: options.verbose,
+        palette: Palette::Plain,
+        shows_impact: true,
+        no_change_reasons: unfit_lists,
+    }
 }

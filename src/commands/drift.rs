@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::render::{DriftFormat, DriftReport};
+use crate::render::{DriftFormat, DriftReport, Html};
 
 use super::arguments::{RuleArguments, RunArguments};
 use super::exit::Exit;
@@ -50,6 +50,14 @@ static FORMATS: &[FormatChoice<()>] = &[
         help: "The same as one JSON object",
         summary: SummaryStyle::None,
         format: |()| Box::new(DriftReport { format: DriftFormat::Json }),
+    },
+    FormatChoice {
+        name: "html",
+        help: "The same as one page for a browser",
+        summary: SummaryStyle::None,
+        format: |()| {
+            Box::new(Html { command: "drift", data: Box::new(DriftReport { format: DriftFormat::Json }) })
+        },
     },
     FormatChoice {
         name: "argocd",

@@ -3,10 +3,7 @@
 use clap::Args;
 
 use crate::diagnostics::Code;
-use crate::policy::{CelPolicy, CelPolicyKind, CelVariant, ClassicPolicy, Edit, Patch, Policy, Rule};
-use crate::render::{ExplanationOptions, Explanations, MisnamedResource, RuleSource, RuleSources};
-use crate::resources::{ApiResource, Resources};
-use crate::value::{Text, Value};
+use crate::render::{DiffStyle, ExplanationOptions, Explanations, Html, ObjectRows, RuleSources};
 
 use super::arguments::RunArguments;
 use super::color::Color;
@@ -16,6 +13,7 @@ use super::formats::{FormatChoice, format_parser};
 use super::options::RunOptions;
 use super::present::{present, print_failure};
 use super::reporter::Reporter;
+use super::rule_sources::rule_sources;
 use super::selection::Selection;
 use super::session::{Session, on_threads};
 use super::summary::{Closing, SummaryStyle};
@@ -75,6 +73,15 @@ static FORMATS: &[FormatChoice<ExplanationOptions>] = &[
         summary: SummaryStyle::Line,
         format: |options| Box::new(Explanations::Json(options)),
     },
+    FormatChoice {
+        name: "html",
+        help: "The same as one page for a browser, with diffs",
+        summary: SummaryStyle::Line,
+        format: |options| {
+            let rows = ObjectRows { options, style: DiffStyle::default(), all: true };
+            Box::new(Html { command: "explain", data: Box::new(rows) })
+        },
+    },
 ];
 
 pub(super) fn run(arguments: Arguments) -> Exit {
@@ -84,7 +91,7 @@ pub(super) fn run(arguments: Arguments) -> Exit {
     on_threads(options, |reporter| {
         reporter.set_color(color);
         let session = Session::open_traced(options, reporter);
-        let sources = session.as_ref().map(|session| sources(session, &selection)).unwrap_or_default();
+        let sources = session.as_ref().map(|session| rule_sources(session, &selection)).unwrap_or_default();
         if session.is_some() && !knows_rules(&selection, &sources, reporter) {
             return;
         }
@@ -123,100 +130,4 @@ fn knows_rules(selection: &Selection, sources: &RuleSources, reporter: &mut Repo
         );
     }
     all
-}
-
-/// The rules as the policies have them.
-fn sources(session: &Session, selection: &Selection) -> RuleSources {
-    let mut all = Vec::new();
-    for policy in session.engine.policies().policies() {
-        match policy {
-            Policy::Classic(policy) => {
-                all.extend(policy.rules.iter().map(|rule| source(policy, rule, selection)));
-            }
-            Policy::Cel(policy) => {
-                all.extend(policy.variants.iter().map(|variant| cel_source(policy, variant, selection)));
-            }
-            #[cfg(test)]
-            Policy::FixedLabel(_) => {}
-        }
-    }
-    RuleSources::new(all)
-}
-
-fn cel_source(policy: &CelPolicy, variant: &CelVariant, selection: &Selection) -> RuleSource {
-    let name = policy.meta.full_name();
-    let resources = variant.constraints.resources();
-    let is_generated = variant.name != policy.meta.name;
-    RuleSource {
-        shown: selection.has_rule(&name, &[&variant.name, &policy.meta.name]),
-        policy: name,
-        rule: variant.name.clone(),
-        is_policy: !is_generated,
-        generated_from: is_generated.then(|| policy.meta.name.clone()),
-        kinds: resources.as_ref().map(|names| names.iter().map(|name| kind_of(name)).collect()),
-        resources: resources.unwrap_or_default().into_iter().map(Text::from).collect(),
-        misnamed: misnamed(variant),
-        not_evaluated: None,
-        no_autogen: Some(no_autogen(policy.kind).to_owned()),
-        preconditions: Value::Null,
-        targets: Value::Null,
-        overlay: Value::Null,
-        foreach: Value::Null,
-    }
-}
-
-/// The kind of a resource, or its own name if it is not built in.
-fn kind_of(resource: &str) -> Text {
-    let built_in = Resources::built_in().iter().find(|built_in| *built_in.plural == *resource);
-    built_in.map_or_else(|| resource.into(), |built_in| built_in.kind.kind.clone())
-}
-
-fn misnamed(variant: &CelVariant) -> Vec<MisnamedResource> {
-    let misnamed = variant.constraints.misnamed().into_iter();
-    let resource = |(name, meant): (&Text, &ApiResource)| MisnamedResource {
-        name: name.clone(),
-        plural: meant.plural.clone(),
-        kind: meant.kind.kind.clone(),
-    };
-    misnamed.map(resource).collect()
-}
-
-/// Why nothing is generated for controllers from a policy for Pods.
-const fn no_autogen(kind: CelPolicyKind) -> &'static str {
-    if kind.is_of_kyverno() {
-        "autogen applies only to policies whose only resource rule is for exactly `pods` of `v1`, without names, \
-         exclusions and objectSelector, and only to the controllers that the policy selects"
-    } else {
-        "autogen is not for policies of the API server"
-    }
-}
-
-fn source(policy: &ClassicPolicy, rule: &Rule, selection: &Selection) -> RuleSource {
-    let name = policy.meta.full_name();
-    let mutate = |name: &str| rule.raw.path(&["mutate", name]).cloned().unwrap_or_default();
-    let mut kinds = rule.matching.only_kinds().map(|kinds| kinds.into_iter().cloned().collect::<Vec<_>>());
-    if let Some(kinds) = &mut kinds {
-        kinds.sort_unstable();
-        kinds.dedup();
-    }
-    RuleSource {
-        shown: selection.has_rule(&name, &[&rule.name, rule.source_name()]),
-        policy: name,
-        rule: rule.name.clone(),
-        is_policy: false,
-        generated_from: rule.generated_from.clone(),
-        kinds,
-        resources: Vec::new(),
-        misnamed: Vec::new(),
-        not_evaluated: rule.not_evaluated().map(|why| why.to_string()),
-        no_autogen: policy.no_autogen.clone(),
-        preconditions: rule.raw.get("preconditions").cloned().unwrap_or_default(),
-        targets: mutate("targets"),
-        overlay: match rule.edit() {
-            Edit::Patch(Patch::StrategicMerge { overlay, .. }) => overlay.source().clone(),
-            Edit::Patch(Patch::Legacy(_)) => mutate("overlay"),
-            _ => Value::Null,
-        },
-        foreach: mutate("foreach"),
-    }
 }

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::render::{Diff, DiffStyle, Format, Layout};
+use crate::render::{Diff, DiffStyle, ExplanationOptions, Format, Layout};
 use crate::source::relative_to_current_folder;
 
 use super::summary::SummaryStyle;
@@ -17,17 +17,19 @@ pub(super) struct FormatChoice<O> {
 }
 
 /// What the formats of `mutate` and `diff` are made with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct FormatOptions {
     pub(super) layout: Layout,
     pub(super) style: DiffStyle,
     /// The most characters of a line of a table; `None` for any number.
     pub(super) width: Option<usize>,
+    /// What explanations are made with, for a format that has them.
+    pub(super) explanations: Option<ExplanationOptions>,
 }
 
 impl FormatOptions {
     /// The format that shows diffs.
-    pub(super) fn diff(self) -> Diff {
+    pub(super) fn diff(&self) -> Diff {
         Diff { layout: self.layout, style: self.style, shown_path: relative_to_current_folder }
     }
 }

@@ -50,6 +50,7 @@ mod present;
 mod progress;
 mod query;
 mod reporter;
+mod rule_sources;
 mod run_context;
 mod selection;
 mod server_dry_run;

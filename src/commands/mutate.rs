@@ -128,7 +128,8 @@ pub(super) fn run(arguments: Arguments) -> Exit {
             return reporter.error(Exit::Input, Code::NoInput, NO_CLUSTER);
         }
         let session = Session::open(options, reporter);
-        let format = (output.format)(FormatOptions { layout, style: style.style(), width: None });
+        let format =
+            (output.format)(FormatOptions { layout, style: style.style(), width: None, explanations: None });
         style.note_unused(format.shows_diff() && !in_place, reporter);
         if !in_place {
             let presentation =

@@ -31,8 +31,8 @@ pub use findings::{
 };
 pub use formats::{
     CheckReport, Diff, DocumentView, DriftFormat, DriftReport, ExplanationOptions, Explanations, Findings,
-    Format, FormatWriter, Json, Layout, Markdown, Name, ObjectView, Patch, Prepared, Report, RunTotals,
-    Summary, Yaml,
+    Format, FormatWriter, Html, Json, Layout, Markdown, Name, ObjectRows, ObjectView, Patch, Prepared,
+    Report, RunTotals, Summary, Yaml,
 };
 pub use json::{impact_json, object_json, tally_json};
 pub use junit::suites_junit;

@@ -21,6 +21,7 @@ mod json_schema;
 mod lint;
 mod machine_formats;
 mod order;
+mod pages;
 mod places;
 mod properties;
 mod screen;

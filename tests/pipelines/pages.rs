@@ -11,7 +11,7 @@ use crate::page_runner::follow;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Pages that need nothing but kubectl-kyv.
-const PAGES: [&str; 27] = [
+const PAGES: [&str; 28] = [
     "README.md",
     "docs/README.md",
     "docs/benchmark/README.md",
@@ -35,6 +35,7 @@ const PAGES: [&str; 27] = [
     "docs/linting.md",
     "docs/mutate-and-diff.md",
     "docs/other-programs.md",
+    "docs/pages.md",
     "docs/policies-and-inputs.md",
     "docs/proving.md",
     "docs/quickstart.md",

@@ -361,6 +361,17 @@ impl<'a> Explanation<'a> {
         Self { report, origin, rules, others, divergences, impact: Impact::default(), redactor }
     }
 
+    /// Leaves out the rules that do not match the object.
+    pub(super) fn keep_matched(&mut self) {
+        self.rules.retain(|rule| !matches!(rule.verdict, Verdict::NotMatched | Verdict::NotEvaluated));
+        self.others.clear();
+    }
+
+    /// Whether it has rules for the kind of the object.
+    pub(super) const fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
     /// Adds the impact of the change on a cluster.
     #[must_use]
     pub fn with_impact(self, impact: Impact) -> Self {

@@ -126,6 +126,7 @@ impl CheckWriter {
         let findings = self.groups.iter().map(|((kind, policies, settling), group)| {
             let mut row = Value::from_iter([
                 ("kind", Value::from(kind.name())),
+                ("meaning", Value::from(meaning(*kind))),
                 ("policies", texts(&mut policies.iter().map(ToString::to_string))),
                 ("fields", texts(&mut group.fields.iter().cloned())),
                 ("objects", count(group.objects)),

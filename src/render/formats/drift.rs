@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use crate::render::json::number;
 use crate::render::printable::printable_line;
 use crate::render::{Origin, counted};
 use crate::report::{Diagnostic, Drift, DriftField, DriftKind, DriftStep};
@@ -125,6 +126,7 @@ impl DriftWriter {
         let mut members = vec![
             ("version", Value::from(1)),
             ("objects", Value::array(objects.collect())),
+            ("evaluated", number(totals.tally.objects)),
             ("ignoreDifferences", Value::array(self.rules())),
         ];
         if !totals.gaps.is_empty() {

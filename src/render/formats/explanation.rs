@@ -9,7 +9,7 @@ use crate::semantics::Semantics;
 use crate::value::Value;
 
 use super::report::{ReportWriter, report_without_objects};
-use super::{DocumentView, Format, FormatWriter, Prepared, RunTotals};
+use super::{DocumentView, Format, FormatWriter, ObjectView, Prepared, RunTotals};
 
 /// The options of explanations.
 #[derive(Debug)]
@@ -31,17 +31,21 @@ pub struct ExplanationOptions {
 }
 
 impl ExplanationOptions {
-    /// The explanations of a document's objects as texts.
-    fn explain(&self, view: &DocumentView<'_>, text: impl Fn(&Explanation<'_>) -> String) -> Prepared {
+    /// Texts from the explanations of a document's objects.
+    pub(super) fn explanations(
+        &self,
+        view: &DocumentView<'_>,
+        text: impl Fn(&ObjectView<'_>, Explanation<'_>) -> Option<String>,
+    ) -> Vec<String> {
         let known = view.objects.iter().filter(|object| object.report.object.is_some());
-        let texts = known.map(|object| {
+        let texts = known.filter_map(|object| {
             let origin = view.origin(object);
             let impact = if self.shows_impact { object.impact() } else { Impact::default() };
             let explanation =
                 Explanation::new(object.report, &origin, &self.sources, &self.no_change_reasons);
-            text(&explanation.with_impact(impact))
+            text(object, explanation.with_impact(impact))
         });
-        Prepared::texts(texts.collect())
+        texts.collect()
     }
 }
 
@@ -56,12 +60,14 @@ pub enum Explanations {
 
 impl Format for Explanations {
     fn prepare(&self, view: &DocumentView<'_>) -> Prepared {
-        match self {
-            Self::Text(options) => options.explain(view, |explanation| {
-                explanation.text(options.semantics, options.all, options.verbose, options.palette)
+        Prepared::texts(match self {
+            Self::Text(options) => options.explanations(view, |_, explanation| {
+                Some(explanation.text(options.semantics, options.all, options.verbose, options.palette))
             }),
-            Self::Json(options) => options.explain(view, |explanation| explanation.json().to_json()),
-        }
+            Self::Json(options) => {
+                options.explanations(view, |_, explanation| Some(explanation.json().to_json()))
+            }
+        })
     }
 
     fn writer(&self) -> Box<dyn FormatWriter + '_> {
