@@ -64,7 +64,7 @@ pub(super) fn limit(text: &str) -> Result<(String, usize), ArgumentError> {
 }
 
 /// What each limit limits.
-const LIMITS: [(&str, &str); 11] = [
+const LIMITS: [(&str, &str); 12] = [
     ("yaml-depth", "nesting of a document, aliases included"),
     ("yaml-documents", "documents of an input"),
     ("yaml-bytes", "bytes of an input"),
@@ -75,6 +75,7 @@ const LIMITS: [(&str, &str); 11] = [
     ("rounds", "scans of one string for variables"),
     ("foreach-iterations", "iterations of the loops of a rule on an object"),
     ("context-depth", "context entries that load within one another"),
+    ("report-bytes", "bytes that reports of one object hold beside it"),
     ("targets", "targets of the rules of a run"),
 ];
 

@@ -2,16 +2,17 @@
 
 use std::cell::Cell;
 
+use crate::diagnostics::Code;
 use crate::patch::MergeContext;
 use crate::policy::{Candidate, Candidates, Operation};
-use crate::report::{MissingInputs, PolicyReport};
+use crate::report::{MissingInputs, Outcome, PolicyReport, RuleError};
 use crate::resources::KindResource;
 use crate::secrets::{Secrets, TaintTracker};
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::classic::state::ObjectState;
 use super::placed::Placed;
-use super::{Engine, World};
+use super::{Engine, Settings, World};
 
 /// What is the same for all policies of one object.
 pub(super) struct Evaluation<'a> {
@@ -45,6 +46,8 @@ pub(super) struct Evaluation<'a> {
     pub(super) filter: Cell<Option<Text>>,
     /// Whether reports have traces.
     is_traced: Cell<bool>,
+    /// The bytes that the reports of this object hold beside it.
+    reported_bytes: Cell<usize>,
     pub(super) classic: ObjectState,
 }
 
@@ -125,6 +128,7 @@ pub(super) fn evaluate<T>(
         needs_user: Cell::new(false),
         filter: Cell::default(),
         is_traced: Cell::new(engine.settings.trace),
+        reported_bytes: Cell::new(0),
         classic: ObjectState::default(),
     });
     Some((result, taint.secrets()))
@@ -232,6 +236,23 @@ impl Evaluation<'_> {
             || self.has_redacted_labels(object)
     }
 
+    /// The outcome of a rule, or an error if the reports would hold too much with it: each has the object before and after.
+    pub(super) fn within_memory(&self, outcome: Outcome) -> Outcome {
+        let Outcome::Patched { before, after } = &outcome else { return outcome };
+        let bytes = self.reported_bytes.get().saturating_add(after.bytes_beside(before));
+        self.reported_bytes.set(bytes);
+        let Settings { limits, input_names, .. } = &self.engine.settings;
+        if bytes <= limits.report_bytes {
+            return outcome;
+        }
+        let message = format!(
+            "the changes of all rules exceed the limit `report-bytes` of {} for one object",
+            limits.report_bytes
+        );
+        let error = RuleError::new(Code::EvaluationLimit, message);
+        Outcome::Error(error.with_hint(input_names.limit_hint("report-bytes")))
+    }
+
     /// Creates what only traces need.
     pub(super) fn if_traced<T>(&self, create: impl FnOnce() -> T) -> Option<T> {
         self.is_traced().then(create)
@@ -244,11 +265,14 @@ impl Evaluation<'_> {
 
     /// Runs something as if no policy had seen the object: without traces, and without effect on the report.
     pub(super) fn aside<T>(&self, run: impl FnOnce() -> T) -> T {
-        let Self { needs_namespace_labels, needs_user, filter, is_traced, classic, .. } = self;
+        let Self { needs_namespace_labels, needs_user, filter, is_traced, reported_bytes, classic, .. } =
+            self;
         let needs = [needs_namespace_labels.get(), needs_user.get()];
         let (filtered, traced) = (filter.take(), is_traced.replace(false));
         let kept = classic.restart();
+        let bytes = reported_bytes.get();
         let result = run();
+        reported_bytes.set(bytes);
         classic.restore(kept);
         filter.set(filtered);
         is_traced.set(traced);

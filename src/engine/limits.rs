@@ -21,6 +21,8 @@ pub struct Limits {
     pub foreach_iterations: usize,
     /// How many context entries load at once, because one needs another.
     pub context_depth: usize,
+    /// The bytes that the reports of all rules on one object hold beside it.
+    pub report_bytes: usize,
     /// The targets of the rules of a run, each counted once for each trigger and rule.
     pub targets: usize,
 }
@@ -30,8 +32,16 @@ impl Limits {
     pub const LOOP_BYTES: usize = 128;
 
     /// The names that [`Limits::set`] knows.
-    pub const NAMES: [&'static str; 7] =
-        ["steps", "result-bytes", "result-depth", "rounds", "foreach-iterations", "context-depth", "targets"];
+    pub const NAMES: [&'static str; 8] = [
+        "steps",
+        "result-bytes",
+        "result-depth",
+        "rounds",
+        "foreach-iterations",
+        "context-depth",
+        "report-bytes",
+        "targets",
+    ];
 
     /// The limit of this name, if there is one.
     pub fn get(&self, name: &str) -> Option<usize> {
@@ -42,6 +52,7 @@ impl Limits {
             "rounds" => self.rounds,
             "foreach-iterations" => self.foreach_iterations,
             "context-depth" => self.context_depth,
+            "report-bytes" => self.report_bytes,
             "targets" => self.targets,
             _ => return None,
         })
@@ -56,6 +67,7 @@ impl Limits {
             "rounds" => self.rounds = value,
             "foreach-iterations" => self.foreach_iterations = value,
             "context-depth" => self.context_depth = value,
+            "report-bytes" => self.report_bytes = value,
             "targets" => self.targets = value,
             _ => return false,
         }
@@ -86,6 +98,7 @@ impl Default for Limits {
             rounds: variables::Limits::DEFAULT.rounds,
             foreach_iterations: 100_000,
             context_depth: 64,
+            report_bytes: 256 * 1024 * 1024,
             targets: 1_000_000,
         }
     }
@@ -108,6 +121,7 @@ mod tests {
                 rounds: 7,
                 foreach_iterations: 7,
                 context_depth: 7,
+                report_bytes: 7,
                 targets: 7
             }
         );

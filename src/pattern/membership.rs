@@ -44,6 +44,15 @@ pub(super) fn holds(
     if plain == go || tracker.documented(Divergence::NumberText) { plain } else { go }
 }
 
+/// How many pairs of elements of two lists are compared because wildcards are in one of them.
+pub(super) fn pairs(key: &Value, value: &Value) -> usize {
+    let (Some(keys), Some(items)) = (key.as_array(), value.as_array()) else { return 0 };
+    let wildcards =
+        |list: &[Value]| list.iter().filter(|item| item.as_str().is_some_and(is_wildcard)).count();
+    let of_keys = wildcards(keys).saturating_mul(items.len());
+    of_keys.saturating_add(wildcards(items).saturating_mul(keys.len()))
+}
+
 impl Membership {
     pub(super) const IN: Self = Self { deprecated: true, ..Self::ALL_IN };
     pub(super) const ANY_IN: Self = Self { any: true, ..Self::ALL_IN };

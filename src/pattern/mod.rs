@@ -17,7 +17,7 @@ mod typed_operand;
 mod wildcard;
 
 pub use condition::{
-    Condition, ConditionError, Conditions, Evaluated, IntegerTyping, InvalidCondition, Resolver, Verdict,
+    Condition, ConditionError, Conditions, Evaluated, IntegerTyping, InvalidCondition, Operands, Verdict,
 };
 pub use leaf::LeafPattern;
 pub use nearest::{edit_distance, nearest};

@@ -228,6 +228,34 @@ impl Value {
         sum
     }
 
+    /// The approximate bytes of memory that this value holds and an earlier state of it does not.
+    pub fn bytes_beside(&self, earlier: &Self) -> usize {
+        // A map that grew has room for as many again.
+        const MEMBER: usize = 2 * (size_of::<Text>() + size_of::<Value>() + size_of::<usize>());
+        let mut open = vec![(self, Some(earlier))];
+        let mut sum = 0;
+        while let Some((node, earlier)) = open.pop() {
+            if earlier.is_some_and(|earlier| node.same_storage(earlier)) {
+                continue;
+            }
+            match node {
+                Self::Array(items) => {
+                    sum += items.len() * size_of::<Self>();
+                    let of_earlier = |index| earlier.and_then(|earlier| earlier.at(index));
+                    open.extend(items.iter().enumerate().map(|(index, item)| (item, of_earlier(index))));
+                }
+                Self::Object(members) => {
+                    sum += members.len() * MEMBER;
+                    let of_earlier = |key: &Text| earlier.and_then(|earlier| earlier.get(key));
+                    open.extend(members.iter().map(|(key, member)| (member, of_earlier(key))));
+                }
+                Self::String(text) if earlier != Some(node) => sum += text.len(),
+                Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => {}
+            }
+        }
+        sum
+    }
+
     /// Sets a member; does nothing if this is not an object.
     pub fn insert(&mut self, key: impl Into<Text>, value: Self) {
         if let Some(members) = self.as_object_mut() {

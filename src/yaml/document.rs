@@ -118,6 +118,7 @@ impl Document {
             parsed: self.ranges.parsed.clone(),
             origin: self.origin,
             format: self.format,
+            marks: Arc::default(),
         }
     }
 
@@ -267,13 +268,14 @@ fn unescaped(escape: &str) -> Option<(usize, char)> {
     Some((first.len_utf8(), c))
 }
 
-/// The text of a document, which is read again to find a node: it takes no memory but the text.
+/// The text of a document, which is read again to find the first node: before, it takes no memory but the text.
 #[derive(Clone, Debug)]
 pub struct DocumentNodes {
     source: Arc<Source>,
     parsed: Range<usize>,
     origin: Origin,
     format: Format,
+    marks: Arc<OnceLock<NodeIndex>>,
 }
 
 impl DocumentNodes {
@@ -301,7 +303,7 @@ impl DocumentNodes {
     /// The byte ranges of the first of these nodes that exists, or of the nearest node above the last one: of its key or
     /// list element, and of its value. `None` if the document is empty.
     pub fn find(&self, pointers: &[Pointer]) -> Option<(Range<usize>, Range<usize>)> {
-        let nodes = marks(self.source.text(), self.parsed.clone(), self.format);
+        let nodes = self.marks.get_or_init(|| marks(self.source.text(), self.parsed.clone(), self.format));
         let mut nearest = None;
         for pointer in pointers {
             match nodes.find(pointer) {

@@ -2,6 +2,8 @@
 
 use std::iter;
 
+use memchr::{memchr2, memchr2_iter, memrchr2};
+
 use super::{ErrorKind, Limit, Limits, Origin, Position, SyntaxError};
 
 /// The maximum number of characters of an excerpt.
@@ -92,9 +94,9 @@ impl Source {
         let bytes = self.text.as_bytes();
         let mut line = origin.line;
         let known = origin.offset.min(offset);
-        let known = bytes[..known].iter().rposition(is_break).map_or(0, |index| index + 1);
+        let known = line_start(bytes, known);
         let mut start = known;
-        for index in known..offset {
+        for index in memchr2_iter(b'\n', b'\r', &bytes[known..offset]).map(|index| known + index) {
             if ends_line(bytes, index) {
                 line += 1;
                 start = index + 1;
@@ -128,8 +130,9 @@ fn ends_line(bytes: &[u8], index: usize) -> bool {
     bytes[index] == b'\n' || (bytes[index] == b'\r' && bytes.get(index + 1) != Some(&b'\n'))
 }
 
-fn is_break(byte: &u8) -> bool {
-    matches!(byte, b'\n' | b'\r')
+/// Where the line begins that an offset is in.
+fn line_start(bytes: &[u8], offset: usize) -> usize {
+    memrchr2(b'\n', b'\r', &bytes[..offset]).map_or(0, |index| index + 1)
 }
 
 /// The line at a position with a caret under its column, without a final newline.
@@ -144,8 +147,8 @@ pub fn underlined(source: &Source, position: &Position, bytes_marked: usize) -> 
     let text = source.text();
     let offset = text.floor_char_boundary(position.offset);
     let bytes = text.as_bytes();
-    let start = bytes[..offset].iter().rposition(is_break).map_or(0, |index| index + 1);
-    let end = bytes[offset..].iter().position(is_break).map_or(text.len(), |length| offset + length);
+    let start = line_start(bytes, offset);
+    let end = memchr2(b'\n', b'\r', &bytes[offset..]).map_or(text.len(), |length| offset + length);
     let mut before: Vec<char> = text[start..offset].chars().rev().take(MAX_EXCERPT_CHARS).collect();
     let mut after: Vec<char> = text[offset..end].chars().take(MAX_EXCERPT_CHARS).collect();
     if text[start..end].chars().nth(MAX_EXCERPT_CHARS).is_some() {

@@ -7,6 +7,7 @@ mod choice;
 mod codes;
 mod commands;
 mod convert;
+mod costs;
 mod diagnostics;
 mod diff;
 mod explain;

@@ -68,6 +68,7 @@ pub(super) fn run(
             tracker.reach_all(doubtful);
         }
         let Some(report) = report else { continue };
+        let report = RuleReport { outcome: evaluation.within_memory(report.outcome), ..report };
         match &report.outcome {
             Outcome::Patched { after, .. } => current = after.clone(),
             Outcome::Error(_) => has_failed = true,

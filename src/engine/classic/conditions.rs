@@ -1,10 +1,10 @@
 //! Preconditions, and the conditions of loops, targets and exceptions.
 
 use crate::diagnostics::Coded as _;
-use crate::pattern::{ConditionError, Conditions, IntegerTyping, Verdict};
+use crate::pattern::{ConditionError, Conditions, IntegerTyping, Operands, Verdict};
 use crate::report::{ConditionTrace, RuleError};
 use crate::value::{Pointer, Value};
-use crate::variables::{Inline, Substitution, SubstitutionError, Template};
+use crate::variables::{Inline, SubstitutionError, Template};
 
 use super::context::Context;
 use super::hints::hint;
@@ -44,12 +44,7 @@ pub(super) fn evaluate(
     context: &mut Context<'_>,
 ) -> Result<Verdict, Box<ConditionError<SubstitutionError>>> {
     let tracker = context.tracker();
-    let settings = context.substitution(Inline::Path);
-    let verdict = {
-        let mut resolve = |operand: &Template, _at: &Pointer| resolve(operand, context, settings);
-        conditions.evaluate(&mut resolve, tracker)
-    };
-    let verdict = verdict.map_err(Box::new)?;
+    let verdict = conditions.evaluate(&mut InContext(context), tracker).map_err(Box::new)?;
     for seen in &verdict.seen {
         context.trace_condition(ConditionTrace {
             pointer: Pointer::clone(&seen.pointer),
@@ -63,14 +58,35 @@ pub(super) fn evaluate(
     Ok(verdict)
 }
 
-/// The value of an operand, and the type of its integers in Kyverno.
-pub(super) fn resolve(
-    operand: &Template,
-    context: &mut Context<'_>,
-    settings: Substitution<'_>,
-) -> Result<(Value, IntegerTyping), SubstitutionError> {
-    context.take_integer_typing();
-    let resolved = operand.substitute(context, settings)?;
-    context.taint().note_read(&resolved.value);
-    Ok((resolved.value, context.take_integer_typing()))
+/// Operands with variables of a context.
+pub(super) struct InContext<'a, 'c>(pub(super) &'a mut Context<'c>);
+
+/// How many pairs of texts are compared in one step.
+const PAIRS: usize = 64;
+
+impl Operands<Template> for InContext<'_, '_> {
+    type Error = SubstitutionError;
+
+    fn resolve(
+        &mut self,
+        operand: &Template,
+        _: &Pointer,
+    ) -> Result<(Value, IntegerTyping), SubstitutionError> {
+        let context = &mut *self.0;
+        let settings = context.substitution(Inline::Path);
+        context.take_integer_typing();
+        let resolved = operand.substitute(context, settings)?;
+        context.taint().note_read(&resolved.value);
+        Ok((resolved.value, context.take_integer_typing()))
+    }
+
+    fn allow_pairs(&mut self, pairs: usize, operand: &Template) -> Result<(), SubstitutionError> {
+        let steps = (pairs / PAIRS) as u64;
+        self.0.runtime().spend(steps).map_err(|_| SubstitutionError::Limit {
+            limit: "steps of comparing elements with wildcards",
+            name: "steps",
+            maximum: self.0.settings().limits.steps,
+            at: operand.pointer().clone(),
+        })
+    }
 }

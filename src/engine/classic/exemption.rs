@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use crate::pattern::ConditionError;
 use crate::policy::{Candidate, PolicyException, PolicyExceptions, Rule};
 use crate::report::{SkipReason, UndecidedException};
-use crate::value::{Pointer, Text};
-use crate::variables::{Inline, SubstitutionError, Template};
+use crate::value::Text;
+use crate::variables::SubstitutionError;
 
-use super::conditions::resolve;
+use super::conditions::InContext;
 use super::context::Context;
 
 /// The exceptions for an object from a policy.
@@ -58,7 +58,5 @@ fn conditions_hold(
 ) -> Result<bool, Box<ConditionError<SubstitutionError>>> {
     let Some(conditions) = &exception.conditions else { return Ok(true) };
     let tracker = context.tracker();
-    let settings = context.substitution(Inline::Path);
-    let mut operand = |operand: &Template, _at: &Pointer| resolve(operand, context, settings);
-    conditions.holds(&mut operand, tracker).map_err(Box::new)
+    conditions.holds(&mut InContext(context), tracker).map_err(Box::new)
 }

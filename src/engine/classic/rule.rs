@@ -93,8 +93,10 @@ fn substitute_other_conditions(
     evaluated: &[Evaluated],
     context: &mut Context<'_>,
 ) -> Result<(), RuleError> {
+    // They were evaluated in the order in which they are written.
+    let mut evaluated = evaluated.iter().peekable();
     for condition in conditions.iter() {
-        if evaluated.iter().any(|evaluated| *evaluated.pointer == *condition.pointer()) {
+        if evaluated.next_if(|evaluated| *evaluated.pointer == *condition.pointer()).is_some() {
             continue;
         }
         for operand in [&condition.key, &condition.value] {

@@ -277,6 +277,7 @@ impl StandardRun<'_> {
         self.called.add_to(&mut trace);
         let error = evaluation.not_replayable().map(|error| RuleRun::from(Outcome::Error(error)));
         let RuleRun { outcome, is_object_lost } = error.unwrap_or(run);
+        let outcome = evaluation.within_memory(outcome);
         if !is_delete {
             context.type_objects(false);
         }

@@ -74,8 +74,35 @@ pub enum IntegerTyping {
     Integers,
 }
 
-/// Resolves an operand: its value, and the type of its integers in Kyverno.
-pub type Resolver<'r, T, E> = dyn FnMut(&T, &Pointer) -> Result<(Value, IntegerTyping), E> + 'r;
+/// Where conditions have their operands from. A function that resolves them is one.
+pub trait Operands<T> {
+    /// Why an operand has no value.
+    type Error;
+
+    /// Resolves an operand: its value, and the type of its integers in Kyverno.
+    ///
+    /// # Errors
+    ///
+    /// The operand has no value.
+    fn resolve(&mut self, operand: &T, at: &Pointer) -> Result<(Value, IntegerTyping), Self::Error>;
+
+    /// Allows a condition to compare so many pairs of texts, before it does. The operand is its value.
+    ///
+    /// # Errors
+    ///
+    /// They are too many.
+    fn allow_pairs(&mut self, _pairs: usize, _operand: &T) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+impl<T, E, F: FnMut(&T, &Pointer) -> Result<(Value, IntegerTyping), E>> Operands<T> for F {
+    type Error = E;
+
+    fn resolve(&mut self, operand: &T, at: &Pointer) -> Result<(Value, IntegerTyping), E> {
+        self(operand, at)
+    }
+}
 
 /// The result of evaluating a block.
 #[derive(Clone, Debug)]
@@ -218,13 +245,13 @@ impl<T> Conditions<T> {
     ///
     /// # Errors
     ///
-    /// An error of `resolve`, and whatever makes Kyverno panic.
-    pub fn evaluate<E>(
+    /// An error of an operand, and whatever makes Kyverno panic.
+    pub fn evaluate<O: Operands<T>>(
         &self,
-        resolve: &mut Resolver<'_, T, E>,
+        operands: &mut O,
         tracker: &DivergenceTracker,
-    ) -> Result<Verdict, ConditionError<E>> {
-        let mut evaluation = Evaluation::new(resolve, tracker);
+    ) -> Result<Verdict, ConditionError<O::Error>> {
+        let mut evaluation = Evaluation::new(operands, tracker);
         match self {
             Self::List(conditions) => {
                 let met = !evaluation.has(conditions, false)?;
@@ -249,13 +276,13 @@ impl<T> Conditions<T> {
     ///
     /// # Errors
     ///
-    /// An error of `resolve`, and whatever makes Kyverno panic.
-    pub fn holds<E>(
+    /// An error of an operand, and whatever makes Kyverno panic.
+    pub fn holds<O: Operands<T>>(
         &self,
-        resolve: &mut Resolver<'_, T, E>,
+        operands: &mut O,
         tracker: &DivergenceTracker,
-    ) -> Result<bool, ConditionError<E>> {
-        let mut evaluation = Evaluation::new(resolve, tracker);
+    ) -> Result<bool, ConditionError<O::Error>> {
+        let mut evaluation = Evaluation::new(operands, tracker);
         match self {
             Self::List(conditions) => Ok(!evaluation.has(conditions, false)?),
             Self::AnyAll { any, all } => {
@@ -304,17 +331,17 @@ impl<T> Condition<T> {
 }
 
 /// A running evaluation.
-struct Evaluation<'a, T, E> {
-    resolve: &'a mut Resolver<'a, T, E>,
+struct Evaluation<'a, O> {
+    operands: &'a mut O,
     tracker: &'a DivergenceTracker,
     /// The messages of evaluated conditions, with their outcome.
     messages: Vec<(bool, Text)>,
     seen: Vec<Evaluated>,
 }
 
-impl<'a, T, E> Evaluation<'a, T, E> {
-    const fn new(resolve: &'a mut Resolver<'a, T, E>, tracker: &'a DivergenceTracker) -> Self {
-        Self { resolve, tracker, messages: Vec::new(), seen: Vec::new() }
+impl<'a, O> Evaluation<'a, O> {
+    const fn new(operands: &'a mut O, tracker: &'a DivergenceTracker) -> Self {
+        Self { operands, tracker, messages: Vec::new(), seen: Vec::new() }
     }
 
     /// The verdict, with the messages of the conditions that have its outcome.
@@ -329,7 +356,10 @@ impl<'a, T, E> Evaluation<'a, T, E> {
     }
 
     /// Evaluates up to the first condition with this outcome. Returns whether there is one.
-    fn has(&mut self, conditions: &[Condition<T>], outcome: bool) -> Result<bool, ConditionError<E>> {
+    fn has<T>(&mut self, conditions: &[Condition<T>], outcome: bool) -> Result<bool, ConditionError<O::Error>>
+    where
+        O: Operands<T>,
+    {
         for condition in conditions {
             if self.evaluate(condition)? == outcome {
                 return Ok(true);
@@ -338,11 +368,16 @@ impl<'a, T, E> Evaluation<'a, T, E> {
         Ok(false)
     }
 
-    fn evaluate(&mut self, condition: &Condition<T>) -> Result<bool, ConditionError<E>> {
+    fn evaluate<T>(&mut self, condition: &Condition<T>) -> Result<bool, ConditionError<O::Error>>
+    where
+        O: Operands<T>,
+    {
         let paths = &condition.paths;
-        let (key, key_integers) = (self.resolve)(&condition.key, &paths.key)
+        let (key, key_integers) = (self.operands)
+            .resolve(&condition.key, &paths.key)
             .map_err(|cause| ConditionError::Key { pointer: paths.key.clone(), cause })?;
-        let (value, value_integers) = (self.resolve)(&condition.value, &paths.value)
+        let (value, value_integers) = (self.operands)
+            .resolve(&condition.value, &paths.value)
             .map_err(|cause| ConditionError::Value { pointer: paths.value.clone(), cause })?;
         let operand = |value, written, typing| TypedOperand {
             value,
@@ -354,6 +389,12 @@ impl<'a, T, E> Evaluation<'a, T, E> {
         if condition.operator.panics_on(&key) && !self.tracker.documented(Divergence::OldOperatorPanic) {
             let pointer = paths.key.clone();
             return Err(ConditionError::Panic { pointer, operator: condition.operator });
+        }
+        let pairs = condition.operator.pairs(&key, &value);
+        if pairs > 0 {
+            (self.operands)
+                .allow_pairs(pairs, &condition.value)
+                .map_err(|cause| ConditionError::Value { pointer: paths.value.clone(), cause })?;
         }
         let met = condition.operator.evaluate_typed(key_operand, value_operand, self.tracker);
         if let Some(message) = condition.message.as_ref().filter(|message| !message.is_empty()) {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use super::comparison::{duration_order, equals, order};
-use super::membership::{Membership, holds};
+use super::membership::{Membership, holds, pairs};
 use super::typed_operand::TypedOperand;
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::Value;
@@ -83,6 +83,28 @@ impl Operator {
             .unwrap_or_default()
     }
 
+    /// The operator that holds where this one does not, if it applies to the values.
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Equals => Self::NotEquals,
+            Self::NotEquals => Self::Equals,
+            Self::In => Self::NotIn,
+            Self::NotIn => Self::In,
+            Self::AnyIn => Self::AllNotIn,
+            Self::AllNotIn => Self::AnyIn,
+            Self::AllIn => Self::AnyNotIn,
+            Self::AnyNotIn => Self::AllIn,
+            Self::GreaterThan => Self::LessThanOrEquals,
+            Self::LessThanOrEquals => Self::GreaterThan,
+            Self::LessThan => Self::GreaterThanOrEquals,
+            Self::GreaterThanOrEquals => Self::LessThan,
+            Self::DurationGreaterThan => Self::DurationLessThanOrEquals,
+            Self::DurationLessThanOrEquals => Self::DurationGreaterThan,
+            Self::DurationLessThan => Self::DurationGreaterThanOrEquals,
+            Self::DurationGreaterThanOrEquals => Self::DurationLessThan,
+        }
+    }
+
     /// Whether the operator holds between a key and a value; false for values that it does not apply to.
     ///
     /// ```
@@ -94,6 +116,14 @@ impl Operator {
     /// ```
     pub fn evaluate(self, key: &Value, value: &Value, tracker: &DivergenceTracker) -> bool {
         self.evaluate_typed(TypedOperand::of(key), TypedOperand::of(value), tracker)
+    }
+
+    /// How many pairs of texts the operator compares one by one, because wildcards are in them.
+    pub(super) fn pairs(self, key: &Value, value: &Value) -> usize {
+        match self {
+            Self::AnyIn | Self::AllIn | Self::AnyNotIn | Self::AllNotIn => pairs(key, value),
+            _ => 0,
+        }
     }
 
     /// Whether Kyverno panics on the key.
