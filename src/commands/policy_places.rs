@@ -1,12 +1,13 @@
 //! The places in policies at which rules failed.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use crate::policy::Policy;
 use crate::render::{PolicyPlace, RuleError, RulePlaces, printable_line, shown_message};
 use crate::report::{FilePlace, ObjectReport, RulePlace};
-use crate::source::{Place, PolicyNode, PolicyTexts};
+use crate::source::{Place, PolicyNode, PolicyTexts, relative_to_current_folder};
 use crate::value::{Pointer, Text};
 
 /// The policies of a run and their texts.
@@ -104,4 +105,9 @@ pub(super) fn place_in_file(place: &Place) -> FilePlace {
 pub(super) fn file_name(path: &str) -> Text {
     let path = path.replace(std::path::MAIN_SEPARATOR, "/");
     printable_line(path.strip_prefix("./").unwrap_or(&path)).into()
+}
+
+/// The path of a file below the current directory, whatever way an input goes to it.
+pub(super) fn real_path(file: &str) -> Text {
+    file_name(&relative_to_current_folder(Path::new(file)).to_string_lossy())
 }

@@ -11,6 +11,7 @@ mod junit;
 mod lint;
 mod mask;
 mod messages;
+mod mutants;
 mod patch;
 mod printable;
 mod suite;
@@ -42,6 +43,7 @@ pub use messages::{
     ErrorObjects, PolicyPlace, RuleError, RuleErrorText, RulePlaces, divergence_text, dry_run_line,
     error_lines, missing_targets, rule_errors, rule_warnings, shown_message,
 };
+pub use mutants::{mutants_json, mutants_text};
 pub use patch::json_patch;
 pub use printable::{printable, printable_line};
 pub use suite::{

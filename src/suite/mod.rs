@@ -8,8 +8,10 @@ mod check;
 mod compare;
 mod coverage;
 mod document;
+mod mutants;
 
 pub use check::{Evaluation, ExpectedFiles, SuiteRun, TargetState, UnreadableFile, check, unmatched_names};
 pub use compare::{in_order_of, is_same};
 pub use coverage::Coverage;
 pub use document::{Expectation, ResourceSpec, Status, Suite};
+pub use mutants::{Mutants, MutatedPolicy, mutants};

@@ -115,6 +115,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
             "semantics",
             "engine",
             "patch",
+            "pattern",
             "policy",
             "report",
             "yaml",

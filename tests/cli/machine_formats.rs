@@ -261,6 +261,9 @@ spec:
     let coverage = folder.run(&["test", "-q", "--coverage=json", "."]);
     let report = valid(&coverage, &closed_schema("coverage-1.json"));
     assert_eq!(report["rules"][0]["missing"].as_array().unwrap().len(), 2, "{report}");
+    let mutants = folder.run(&["test", "-q", "--mutants=json", "."]);
+    let report = valid(&mutants, &closed_schema("mutants-1.json"));
+    assert!(!report["mutants"].as_array().unwrap().is_empty(), "{report}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod converted;
 mod coverage;
 mod differential;
 mod init;
+mod mutants;
 mod order;
 mod test_command;
 mod update;

@@ -28,6 +28,8 @@ pub(super) struct Loaded {
     pub(super) policies: Vec<Policy>,
     /// Their texts.
     pub(super) texts: PolicyTexts,
+    /// The nodes that they were loaded from.
+    pub(super) nodes: PolicyNodes,
     /// Policies that do not run, with the reason.
     pub(super) skipped: BTreeMap<Text, (Verdict, String)>,
     pub(super) exceptions: PolicyExceptions,
@@ -43,6 +45,39 @@ pub(super) struct Loaded {
     pub(super) expected: BTreeMap<Text, Result<Vec<Expected>, UnreadableFile>>,
     pub(super) notes: Vec<String>,
     pub(super) warnings: Vec<PolicyWarning>,
+}
+
+/// The nodes that policies and bindings are loaded from.
+#[derive(Debug, Default)]
+pub(super) struct PolicyNodes(Vec<(Arc<Document>, Pointer, Value)>);
+
+impl PolicyNodes {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(Arc<Document>, Pointer, Value)> {
+        self.0.iter()
+    }
+
+    /// The policies, one of them changed; `None` if it cannot be loaded.
+    pub(super) fn load_with(
+        &self,
+        changed: (usize, &Value),
+        dialect: Dialect,
+        limits: Limits,
+    ) -> Option<Vec<Policy>> {
+        let mut loader = PolicyLoader::new(dialect, limits);
+        for (number, (document, at, value)) in self.0.iter().enumerate() {
+            loader.node(document, at, if number == changed.0 { changed.1 } else { value });
+        }
+        loader.finish("").ok().map(|loaded| loaded.policies)
+    }
+}
+
+/// The policies of a suite.
+struct SuitePolicies {
+    policies: Vec<Policy>,
+    texts: PolicyTexts,
+    nodes: PolicyNodes,
+    /// Those that do not run, with the reason.
+    skipped: BTreeMap<Text, (Verdict, String)>,
 }
 
 /// An expected object.
@@ -69,7 +104,7 @@ pub(super) struct Loader<'a> {
 
 impl Loader<'_> {
     pub(super) fn load(mut self, document: &Document, suite: Suite) -> Result<Loaded, Refused> {
-        let (policies, texts, skipped) = self.policies(&suite.policies);
+        let SuitePolicies { policies, texts, nodes, skipped } = self.policies(&suite.policies);
         let (exceptions, cel_exceptions) = self.exceptions(&suite.exceptions, &policies, &skipped);
         let objects = self.objects(&suite.resources);
         let targets = self.objects(&suite.targets);
@@ -100,6 +135,7 @@ impl Loader<'_> {
             suite,
             policies,
             texts,
+            nodes,
             skipped,
             exceptions,
             cel_exceptions,
@@ -143,21 +179,21 @@ impl Loader<'_> {
         self.collect(read).unwrap_or_default()
     }
 
-    fn policies(&mut self, names: &[Text]) -> (Vec<Policy>, PolicyTexts, BTreeMap<Text, (Verdict, String)>) {
+    fn policies(&mut self, names: &[Text]) -> SuitePolicies {
         let mut loader = PolicyLoader::new(self.dialect, self.limits);
         let mut skipped = BTreeMap::new();
-        let mut classic = false;
+        let mut nodes = PolicyNodes::default();
         for name in names {
             let mut found = 0;
             let errors = self.refused.errors.len();
-            for document in self.documents(name) {
+            for document in self.documents(name).into_iter().map(Arc::new) {
                 for (at, value) in items_of(&document) {
                     let title = value.path(&["metadata", "name"]).and_then(Value::as_text);
                     match kind_of(&value) {
                         // The loader reports a misspelt kind.
                         DocumentKind::Policy | DocumentKind::Binding | DocumentKind::Misspelt { .. } => {
-                            classic = true;
                             loader.node(&document, &at, &value);
+                            nodes.0.push((Arc::clone(&document), at, value));
                         }
                         DocumentKind::OtherPolicy(kind) => {
                             skip(title, &kind, Verdict::NotEvaluated, &mut skipped);
@@ -176,7 +212,9 @@ impl Loader<'_> {
                 self.refused.errors.push(SourceError::no_policy(self.path(name).display().to_string()));
             }
         }
-        let (policies, texts) = if classic {
+        let (policies, texts) = if nodes.0.is_empty() {
+            Default::default()
+        } else {
             match loader.finish("") {
                 Ok(LoadedPolicies { policies, warnings, texts, .. }) => {
                     self.warnings.extend(warnings);
@@ -188,12 +226,10 @@ impl Loader<'_> {
                     Default::default()
                 }
             }
-        } else {
-            Default::default()
         };
         let texts = PolicyTexts::new(&policies, texts, Vec::new());
         skipped.retain(|name, _| policies.iter().all(|policy| policy.meta().name != *name));
-        (policies, texts, skipped)
+        SuitePolicies { policies, texts, nodes, skipped }
     }
 
     /// The exceptions from the policies.

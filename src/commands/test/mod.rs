@@ -2,6 +2,7 @@
 
 mod init;
 mod load;
+mod mutants;
 mod run;
 mod selector;
 mod update;
@@ -18,13 +19,13 @@ use crate::diagnostics::{Code, Coded as _};
 use crate::engine::InputNames;
 use crate::render::{
     FindingWriter, Github, Gitlab, Palette, RunEnd, Sarif, SuiteView, counted, coverage_json, coverage_lcov,
-    coverage_text, suite_findings, suite_totals, suites_json, suites_junit, suites_markdown, suites_text,
-    unsupported_rows,
+    coverage_text, mutants_json, mutants_text, suite_findings, suite_totals, suites_json, suites_junit,
+    suites_markdown, suites_text, unsupported_rows,
 };
 use crate::report::{Diagnostic, Severity, SuiteCounts, SuiteReport, UnloadedSuite};
 use crate::semantics::DivergenceSet;
 use crate::source::{PolicyWarning, SourceError, custom_kinds, find_suites};
-use crate::suite::Coverage;
+use crate::suite::{Coverage, Mutants};
 
 use super::arguments::{DialectArguments, EngineArguments};
 use super::color::Color;
@@ -132,6 +133,19 @@ pub(super) struct Arguments {
         help_heading = "Output"
     )]
     coverage: Option<CoverageFormat>,
+    /// Put small faults into the policies, one at a time, and print those that no suite notices instead of the
+    /// results. A fault is a condition or an anchor removed, an operator turned, a value changed.
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "text",
+        conflicts_with_all = ["output", "coverage", "update", "init"],
+        help_heading = "Output"
+    )]
+    mutants: Option<MutantsFormat>,
     /// Show only what fails.
     #[arg(long, help_heading = "Output")]
     fail_only: bool,
@@ -182,6 +196,15 @@ enum CoverageFormat {
     Lcov,
 }
 
+/// How `--mutants` shows what suites notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum MutantsFormat {
+    /// The faults that no suite notices, a line each.
+    Text,
+    /// All faults as one JSON object.
+    Json,
+}
+
 pub(super) fn run(arguments: &Arguments) -> Exit {
     let options = arguments.engine.options();
     let options = RunOptions {
@@ -217,6 +240,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
             kind_schemas,
             selector: &arguments.test_case_selector,
             covers: arguments.coverage.is_some(),
+            mutates: arguments.mutants.is_some(),
         };
         let mut results = runner.run(&files);
         let rewrites = results.iter().flat_map(|result| &result.rewrites);
@@ -295,8 +319,10 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
     let mut reports: Vec<SuiteReport> = Vec::new();
     let mut policy_warnings: Vec<PolicyWarning> = Vec::new();
     let mut coverage = Coverage::default();
+    let mut mutants = Mutants::default();
     for result in results {
         coverage.add(result.coverage);
+        mutants.add(result.mutants);
         // Suites may share policies.
         for warning in result.warnings {
             if !policy_warnings.contains(&warning) {
@@ -344,23 +370,35 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
             reporter.error(Exit::Evaluation, Code::RowNotEvaluated, line);
         }
     }
-    let text = match (arguments.output, arguments.coverage) {
-        (_, Some(CoverageFormat::Text)) => coverage_text(coverage.rules()),
-        (_, Some(CoverageFormat::Json)) => coverage_json(coverage.rules()),
-        (_, Some(CoverageFormat::Lcov)) => coverage_lcov(coverage.rules()),
-        (None, None) => suites_text(&reports, &view),
-        (Some(Output::Json), None) => {
-            format!("{}\n", suites_json(&reports, &unloaded, &view).to_pretty_json(2))
-        }
-        (Some(Output::Junit), None) => suites_junit(&reports, &unloaded, &view),
-        (Some(Output::Markdown), None) => suites_markdown(&reports, &unloaded, &view),
-        (Some(Output::Sarif), None) => problems(Sarif::default(), &reports, &view, reporter),
-        (Some(Output::Github), None) => problems(Github, &reports, &view, reporter),
-        (Some(Output::Gitlab), None) => problems(Gitlab::default(), &reports, &view, reporter),
+    let text = match (arguments.coverage, arguments.mutants) {
+        (Some(CoverageFormat::Text), _) => coverage_text(coverage.rules()),
+        (Some(CoverageFormat::Json), _) => coverage_json(coverage.rules()),
+        (Some(CoverageFormat::Lcov), _) => coverage_lcov(coverage.rules()),
+        (None, Some(MutantsFormat::Text)) => mutants_text(mutants.all()),
+        (None, Some(MutantsFormat::Json)) => mutants_json(mutants.all()),
+        (None, None) => report(arguments.output, (&reports, &unloaded), &view, reporter),
     };
     reporter.worsen(print(&text));
-    if arguments.output.is_some() || arguments.coverage.is_some() {
+    if arguments.output.is_some() || arguments.coverage.is_some() || arguments.mutants.is_some() {
         reporter.summary(&suite_totals(&SuiteCounts::of(&reports)));
+    }
+}
+
+/// The results in a format; without one as tables.
+fn report(
+    format: Option<Output>,
+    (reports, unloaded): (&[SuiteReport], &[UnloadedSuite]),
+    view: &SuiteView,
+    reporter: &Reporter,
+) -> String {
+    match format {
+        None => suites_text(reports, view),
+        Some(Output::Json) => format!("{}\n", suites_json(reports, unloaded, view).to_pretty_json(2)),
+        Some(Output::Junit) => suites_junit(reports, unloaded, view),
+        Some(Output::Markdown) => suites_markdown(reports, unloaded, view),
+        Some(Output::Sarif) => problems(Sarif::default(), reports, view, reporter),
+        Some(Output::Github) => problems(Github, reports, view, reporter),
+        Some(Output::Gitlab) => problems(Gitlab::default(), reports, view, reporter),
     }
 }
 

@@ -8,25 +8,23 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::admission::{Admission, KindSchemas};
 use crate::commands::options::RunOptions;
-use crate::commands::policy_places::{PolicyPlaces, file_name};
+use crate::commands::policy_places::{PolicyPlaces, real_path};
 use crate::diagnostics::Code;
 use crate::engine::{Engine, InputNames, Settings, Targets};
 use crate::patch::Schemas;
-use crate::policy::{Operation, PolicySet};
+use crate::policy::{Operation, Policy, PolicySet};
 use crate::render::failed_rule;
 use crate::report::{FilePlace, ObjectReport, SuiteReport, Verdict};
 use crate::semantics::DivergenceSet;
-use crate::source::{
-    CustomKind, OfflineWorld, Place, PolicyWarning, Refused, SourceError, read_file,
-    relative_to_current_folder,
-};
+use crate::source::{CustomKind, OfflineWorld, Place, PolicyWarning, Refused, SourceError, read_file};
 use crate::suite::{
-    Coverage, Evaluation, ExpectedFiles, Suite, SuiteRun, TargetState, check, unmatched_names,
+    Coverage, Evaluation, ExpectedFiles, Mutants, Suite, SuiteRun, TargetState, check, unmatched_names,
 };
 use crate::value::{GroupVersionKind, ObjectRef, Text};
 use crate::yaml::Document;
 
 use super::load::{Loaded, Loader};
+use super::mutants::noticed;
 use super::selector::Selector;
 use super::update::{Creation, Rewrite};
 
@@ -40,6 +38,8 @@ pub(super) struct Runner<'a> {
     pub(super) selector: &'a Selector,
     /// Whether it is found out what the suites reach of their policies.
     pub(super) covers: bool,
+    /// Whether the suites run on mutants of their policies, too.
+    pub(super) mutates: bool,
 }
 
 /// A test document with its results.
@@ -60,6 +60,8 @@ pub(super) struct SuiteResult {
     pub(super) creations: Vec<Creation>,
     /// What it reaches of the policies.
     pub(super) coverage: Coverage,
+    /// What it notices of mutants of the policies.
+    pub(super) mutants: Mutants,
     /// The rows that cannot be updated, because their rules failed.
     pub(super) not_updated: Vec<String>,
 }
@@ -81,6 +83,7 @@ impl SuiteResult {
             rewrites: Vec::new(),
             creations: Vec::new(),
             coverage: Coverage::default(),
+            mutants: Mutants::default(),
             not_updated: Vec::new(),
         }
     }
@@ -156,14 +159,7 @@ impl Runner<'_> {
             return SuiteResult::skipped(file, loaded.notes);
         }
         add_to_world(&loaded, &mut world);
-        let mut operations: Vec<Option<Operation>> = Vec::new();
-        for result in &loaded.suite.results {
-            if !operations.contains(&result.operation) {
-                operations.push(result.operation);
-            }
-        }
-        let runs = operations.into_iter().map(|operation| self.run_operation(&loaded, operation, &world));
-        let runs: Vec<SuiteRun> = runs.collect();
+        let runs = self.runs(&loaded, &loaded.policies, &world);
         let mut divergences = DivergenceSet::NONE;
         for report in runs.iter().flat_map(|run| &run.reports) {
             divergences.extend(report.divergences());
@@ -185,6 +181,15 @@ impl Runner<'_> {
             expected: &expected,
         };
         let rows = check(&loaded.suite, &evaluation, &world);
+        let mutants = if self.mutates {
+            noticed(&loaded, (self.options.dialect, self.options.input_limits), &rows, |policies| {
+                let runs = self.runs(&loaded, policies, &world);
+                let evaluation = Evaluation { policies, runs: &runs, ..evaluation };
+                check(&loaded.suite, &evaluation, &world)
+            })
+        } else {
+            Mutants::default()
+        };
         let shown = file.display().to_string();
         let unmatched_names = unmatched_names(&loaded.suite, &evaluation, &world).into_iter();
         let unmatched_names = unmatched_names.map(|line| format!("{shown}: {line}")).collect();
@@ -221,13 +226,32 @@ impl Runner<'_> {
             rewrites,
             creations,
             coverage,
+            mutants,
             not_updated,
             ..SuiteResult::skipped(file, notes)
         }
     }
 
-    /// Runs a suite's objects through its policies as requests of one operation.
-    fn run_operation(&self, loaded: &Loaded, operation: Option<Operation>, world: &OfflineWorld) -> SuiteRun {
+    /// Runs a suite's objects through policies, once for each operation that its rows name.
+    fn runs(&self, loaded: &Loaded, policies: &[Policy], world: &OfflineWorld) -> Vec<SuiteRun> {
+        let mut operations: Vec<Option<Operation>> = Vec::new();
+        for result in &loaded.suite.results {
+            if !operations.contains(&result.operation) {
+                operations.push(result.operation);
+            }
+        }
+        let run = |operation| self.run_operation(loaded, policies, operation, world);
+        operations.into_iter().map(run).collect()
+    }
+
+    /// Runs a suite's objects through policies as requests of one operation.
+    fn run_operation(
+        &self,
+        loaded: &Loaded,
+        policies: &[Policy],
+        operation: Option<Operation>,
+        world: &OfflineWorld,
+    ) -> SuiteRun {
         let settings = Settings {
             admission: self.admission.clone(),
             schemas: self.schemas.clone(),
@@ -240,7 +264,7 @@ impl Runner<'_> {
             input_names: InputNames::SUITE,
             ..self.options.settings()
         };
-        let engine = Engine::new(PolicySet::new(loaded.policies.clone()), settings);
+        let engine = Engine::new(PolicySet::new(policies.to_vec()), settings);
         let mut reports: Vec<ObjectReport> =
             loaded.objects.par_iter().map(|object| engine.mutate(object, None, world)).collect();
         let targets =
@@ -306,9 +330,4 @@ fn coverage(loaded: &Loaded, runs: &[SuiteRun]) -> Coverage {
         let place = places.rule(&policy.full_name(), rule)?;
         Some(FilePlace { file: real_path(&place.file), ..place })
     })
-}
-
-/// The path of a file below the current directory, whatever way a suite goes to it.
-fn real_path(file: &str) -> Text {
-    file_name(&relative_to_current_folder(Path::new(file)).to_string_lossy())
 }
