@@ -5,10 +5,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::folder::{Folder, RunOutput};
+use crate::cases;
+use crate::folder::{Folder, RunOutput, end};
 use crate::json_schema;
 
 const POLICIES: &str = "\
@@ -264,6 +266,44 @@ spec:
     let mutants = folder.run(&["test", "-q", "--mutants=json", "."]);
     let report = valid(&mutants, &closed_schema("mutants-1.json"));
     assert!(!report["mutants"].as_array().unwrap().is_empty(), "{report}");
+}
+
+#[test]
+fn explanations_fit_their_published_schema() {
+    let schema = closed_schema("explain-1.json");
+    let all = cases::folder("explain_cases");
+    let mut count = 0;
+    for entry in std::fs::read_dir(all).unwrap() {
+        let folder = entry.unwrap().path();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
+        command.args(["explain", "-p", "policy.yaml", "-f", "input.yaml", "-o", "json"]);
+        let options = std::fs::read_to_string(folder.join("options")).unwrap_or_default();
+        command.args(options.lines()).current_dir(folder).env_clear();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        valid(&end(command, ""), &schema);
+        count += 1;
+    }
+    assert!(count >= 15, "{count}");
+    let folder = folder();
+    let refused = folder.run(&["explain", "-p", "nowhere.yaml", "-f", "objects.yaml", "-o", "json"]);
+    valid(&refused, &schema);
+}
+
+#[test]
+fn drift_fits_its_published_schema() {
+    let schema = closed_schema("drift-1.json");
+    let folder = folder();
+    folder.write(
+        "policies/zone.yaml",
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: zone}\nspec:\n  rules:\n  - name: north\n    \
+         match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    mutate: {patchStrategicMerge: {data: {zone: north}}}\n",
+    );
+    folder.write("other.yaml", "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\n");
+    let arguments = ["drift", "-q", "-p", "policies", "-f", "objects.yaml,other.yaml", "-o", "json"];
+    let report = valid(&folder.run(&arguments), &schema);
+    assert_eq!(report["ignoreDifferences"].as_array().unwrap().len(), 2, "{report}");
+    let refused = folder.run(&["drift", "-p", "nowhere.yaml", "-f", "objects.yaml", "-o", "json"]);
+    valid(&refused, &schema);
 }
 
 #[test]
