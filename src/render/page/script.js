@@ -205,7 +205,8 @@
     const object = row.object ?? {};
     const name = [object.kind, object.namespace, object.name].filter(Boolean).join("/");
     const rules = row.rules ?? [];
-    const hasFailed = rules.some((rule) => rule.outcome === "error");
+    const failing = new Set(rules.filter((rule) => rule.outcome === "error").map((rule) => rule.policy));
+    const hasFailed = failing.size > 0;
     const impact = row.impact ?? {};
     const states = [
       row.changed && "changed",
@@ -220,7 +221,7 @@
     const fields = (label, paths) => ((paths ?? []).length > 0 ? element("p", {}, `${label}: ${paths.join(", ")}`) : []);
     return {
       title: name, origin: row.origin, states, kind: object.kind, namespace: object.namespace ?? "",
-      policies: unique(acting.map((rule) => rule.policy)), hasFailed, isCounted: row.changed || hasFailed,
+      policies: unique(acting.map((rule) => rule.policy)), failing, hasFailed, isCounted: row.changed || hasFailed,
       body: () => [
         fields("More privileges", impact.privilege),
         fields("Immutable", impact.immutable),
@@ -292,7 +293,10 @@
 
   const facets = [
     { name: "states", label: command === "check" ? "Kind of finding" : "State", of: (item) => item.states },
-    { name: "policies", label: "Policy", of: (item) => item.policies, isChart: true },
+    {
+      name: "policies", label: "Policy", of: (item) => item.policies, isChart: true,
+      hasFailed: (item, policy) => item.failing?.has(policy),
+    },
     { name: "kind", label: "Kind", of: (item) => (item.kind ? [item.kind] : []), isChart: true },
     { name: "namespace", label: "Namespace", of: (item) => (item.namespace ? [item.namespace] : []), isChart: true },
   ];
@@ -303,7 +307,7 @@
         const count = counts.get(value) ?? { all: 0, counted: 0, failed: 0 };
         count.all += 1;
         if (item.isCounted) count.counted += 1;
-        if (item.hasFailed) count.failed += 1;
+        if (facet.hasFailed ? facet.hasFailed(item, value) : item.hasFailed) count.failed += 1;
         counts.set(value, count);
       }
     }
