@@ -29,6 +29,9 @@ use test_support::rest::{Refusal, Rest};
 const MIN_OBJECTS: usize = 200;
 const MIN_POLICIES: usize = 30;
 
+/// Of how many policies one is run, without `KYV_ALL_PAIRS`.
+const STRIDE: usize = 2;
+
 /// How often the objects are sent before a disagreement counts: what comes late on a busy machine is none.
 const ROUNDS: usize = 4;
 
@@ -64,6 +67,8 @@ fn conformance_policies_admit_as_predicted() {
     let policies: Vec<&Policy> =
         folder.policies.iter().filter(|policy| !policy.has_targets() && !policy.has_other_rules()).collect();
     assert!(policies.len() >= MIN_POLICIES, "only {} policies", policies.len());
+    let are_all = std::env::var_os("KYV_ALL_PAIRS").is_some_and(|value| value == "1");
+    let policies: Vec<&Policy> = policies.into_iter().step_by(if are_all { 1 } else { STRIDE }).collect();
 
     let server = ApiServer::start();
     let stored = store(&server, &folder.objects);
