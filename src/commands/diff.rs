@@ -185,7 +185,9 @@ pub(super) fn run(arguments: Arguments) -> Exit {
         let is_diff = output.name == "diff";
         let external_diff =
             is_diff.then(|| ExternalDiff::from_environment(options.namespace_or_default())).flatten();
-        style.note_unused(format.shows_diff() && external_diff.is_none(), reporter);
+        // The diffs of a page name the rules anyway.
+        let shows_diff = has_explanations || format.shows_diff() && external_diff.is_none();
+        style.note_unused(shows_diff, reporter);
         let shown: &dyn Format = external_diff.as_ref().map_or(&*format, |program| program);
         let presentation = Presentation {
             server_dry_run,
