@@ -14,6 +14,9 @@ use super::classic::state::ObjectState;
 use super::placed::Placed;
 use super::{Engine, Settings, World};
 
+/// How many changes of an object reports hold before their bytes are counted.
+const UNCOUNTED_CHANGES: usize = 16;
+
 /// What is the same for all policies of one object.
 pub(super) struct Evaluation<'a> {
     pub(super) engine: &'a Engine,
@@ -46,8 +49,8 @@ pub(super) struct Evaluation<'a> {
     pub(super) filter: Cell<Option<Text>>,
     /// Whether reports have traces.
     is_traced: Cell<bool>,
-    /// The bytes that the reports of this object hold beside it.
-    reported_bytes: Cell<usize>,
+    /// The changes that the reports of this object hold, and the bytes beside it.
+    reported: Cell<(usize, usize)>,
     pub(super) classic: ObjectState,
 }
 
@@ -128,7 +131,7 @@ pub(super) fn evaluate<T>(
         needs_user: Cell::new(false),
         filter: Cell::default(),
         is_traced: Cell::new(engine.settings.trace),
-        reported_bytes: Cell::new(0),
+        reported: Cell::default(),
         classic: ObjectState::default(),
     });
     Some((result, taint.secrets()))
@@ -239,8 +242,11 @@ impl Evaluation<'_> {
     /// The outcome of a rule, or an error if the reports would hold too much with it: each has the object before and after.
     pub(super) fn within_memory(&self, outcome: Outcome) -> Outcome {
         let Outcome::Patched { before, after } = &outcome else { return outcome };
-        let bytes = self.reported_bytes.get().saturating_add(after.bytes_beside(before));
-        self.reported_bytes.set(bytes);
+        let (changes, bytes) = self.reported.get();
+        // A few hold little, and most objects have no more.
+        let more = if changes < UNCOUNTED_CHANGES { 0 } else { after.bytes_beside(before) };
+        let bytes = bytes.saturating_add(more);
+        self.reported.set((changes + 1, bytes));
         let Settings { limits, input_names, .. } = &self.engine.settings;
         if bytes <= limits.report_bytes {
             return outcome;
@@ -265,14 +271,13 @@ impl Evaluation<'_> {
 
     /// Runs something as if no policy had seen the object: without traces, and without effect on the report.
     pub(super) fn aside<T>(&self, run: impl FnOnce() -> T) -> T {
-        let Self { needs_namespace_labels, needs_user, filter, is_traced, reported_bytes, classic, .. } =
-            self;
+        let Self { needs_namespace_labels, needs_user, filter, is_traced, reported, classic, .. } = self;
         let needs = [needs_namespace_labels.get(), needs_user.get()];
         let (filtered, traced) = (filter.take(), is_traced.replace(false));
         let kept = classic.restart();
-        let bytes = reported_bytes.get();
+        let held = reported.get();
         let result = run();
-        reported_bytes.set(bytes);
+        reported.set(held);
         classic.restore(kept);
         filter.set(filtered);
         is_traced.set(traced);
