@@ -275,7 +275,7 @@ impl Evaluation<'_> {
         let needs = [needs_namespace_labels.get(), needs_user.get()];
         let (filtered, traced) = (filter.take(), is_traced.replace(false));
         let kept = classic.restart();
-        let held = reported.get();
+        let held = reported.take();
         let result = run();
         reported.set(held);
         classic.restore(kept);

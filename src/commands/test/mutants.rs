@@ -2,10 +2,11 @@
 
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use crate::commands::policy_places::real_path;
+use crate::commands::policy_places::{place_in_file, real_path};
 use crate::policy::Policy;
 use crate::report::{FilePlace, Mutant, SuiteRow, Verdict};
 use crate::semantics::Dialect;
+use crate::source::Place;
 use crate::suite::{Mutants, MutatedPolicy, mutants};
 use crate::value::{Pointer, Text, Value};
 use crate::yaml::{Document, Limits};
@@ -53,10 +54,6 @@ fn name(policy: &Value) -> Option<Text> {
 }
 
 fn place(document: &Document, at: &Pointer) -> FilePlace {
-    let position = document.nearest_position(at);
-    FilePlace {
-        file: real_path(document.source().name()),
-        line: position.line,
-        column: Some(position.column),
-    }
+    let place = place_in_file(&Place::of(document, at));
+    FilePlace { file: real_path(&place.file), ..place }
 }

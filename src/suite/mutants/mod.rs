@@ -47,7 +47,7 @@ impl Mutants {
     /// Adds the mutant with this number of a policy, whose text begins at a place.
     pub fn insert(&mut self, policy: &FilePlace, number: usize, mutant: Mutant) {
         let key = (policy.file.clone(), policy.line, mutant.policy.clone(), number);
-        self.0.entry(key).and_modify(|known| known.is_noticed |= mutant.is_noticed).or_insert(mutant);
+        self.add(Self(BTreeMap::from([(key, mutant)])));
     }
 
     /// Adds what another suite notices.

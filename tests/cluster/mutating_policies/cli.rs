@@ -31,7 +31,6 @@ const DEPARTURES: &[(&str, &str)] = &[
     ("another-group-by-a-patch", "the API server refuses other groups, the CLI prints them"),
     ("another-kind", "the API server refuses other kinds, the CLI prints them"),
     ("another-served-version-by-a-patch", "the API server refuses other groups, the CLI prints them"),
-    ("another-version-by-a-patch", "the API server refuses versions it does not serve, the CLI prints them"),
     ("both-failure-policies", "the CLI has no webhooks"),
     ("exempt-expired", "the CLI does not look at `expiresAt`"),
     ("namespaces", "requests for namespaces have no namespace in the CLI"),
