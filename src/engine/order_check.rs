@@ -521,6 +521,20 @@ mod tests {
     }
 
     #[test]
+    fn labels_that_are_null_take_the_labels_of_all_policies() {
+        let object = "{apiVersion: v1, kind: ConfigMap, metadata: {name: m, labels: null}, data: {b: 'y'}}";
+        let label = |name| format!("patchesJson6902: '[{{op: add, path: /metadata/labels/{name}, value: x}}]'");
+        let condition = "preconditions: {all: [{key: \"{{ length(request.object.metadata.labels || `{}`) }}\", operator: Equals, value: 1}]}, ";
+        let selector = "exclude: {any: [{resources: {selector: {matchLabels: {b: x}}}}]}, ";
+        let policies = [
+            policy(0, condition, "patchStrategicMerge: {data: {b: 'y'}}"),
+            policy(1, selector, &label("b")),
+            policy(2, "", &label("a")),
+        ];
+        assert_eq!(mutate(&yaml::parse_value(object).unwrap(), &policies, true).order, []);
+    }
+
+    #[test]
     fn policies_of_other_labels_are_not_evaluated_again() {
         for patch in [4, 8] {
             let (noted, left) = checked(labelling(150, PATCHES[patch]));

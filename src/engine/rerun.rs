@@ -342,8 +342,17 @@ pub(super) fn after_same_effect(before: &Value, after: &Value, object: &Value) -
     if before.same_storage(after) {
         return Some(object.clone());
     }
+    let differences = changes(before, object);
+    // A map where the other object has none, such as `labels: null`: what the policy wrote below it would be lost.
+    let is_rewritten = |change: &Change| {
+        let ChangeKind::Replace { before, after: other } = &change.kind else { return false };
+        !(is_scalar(before) && is_scalar(other)) && after.pointed(&change.pointer) != Some(before)
+    };
+    if differences.iter().any(is_rewritten) {
+        return None;
+    }
     let difference = |change| Difference { change, base: before.clone() };
-    let differences: Vec<Difference> = changes(before, object).into_iter().map(difference).collect();
+    let differences: Vec<Difference> = differences.into_iter().map(difference).collect();
     apply(differences.iter(), after)
 }
 
