@@ -83,7 +83,7 @@ fn the_archive_is_installed_by_krew_and_run_by_kubectl() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let archives = || {
-        let profile = std::env::var("KYV_PROFILE").unwrap_or_else(|_| "dev".into());
+        let profile = std::env::var("KYV_PROFILE").unwrap_or_else(|_| "quick".into());
         let mut command = Command::new(Path::new(ROOT).join("plugin/kubectl/archives"));
         done(command.arg(&out).env("KYV_PROFILE", profile))
     };
