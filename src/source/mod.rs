@@ -22,6 +22,7 @@ mod policies;
 mod policy_files;
 mod policy_texts;
 mod prescan;
+mod signals;
 mod suites;
 mod text;
 mod user;

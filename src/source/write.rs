@@ -7,6 +7,7 @@ use std::path::Path;
 use tempfile::NamedTempFile;
 
 use super::SourceError;
+use super::signals::uninterrupted;
 
 /// Checks that a file still has the content that was read.
 ///
@@ -31,18 +32,21 @@ pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), SourceError> {
     replace(path, content, || Ok(()))
 }
 
-/// Writes a file that does not exist yet, and its folder.
+/// Writes a file that does not exist yet, atomically, and its folder.
 ///
 /// # Errors
 ///
-/// A file that exists; errors of the system.
+/// A file that exists; errors of the system, after which there is none.
 pub fn create_file(path: &Path, content: &[u8]) -> Result<(), SourceError> {
     let fail = |cause| SourceError::unwritable(path.display().to_string(), cause);
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(fail)?;
     }
-    let mut file = fs::File::create_new(path).map_err(fail)?;
-    file.write_all(content).map_err(fail)
+    uninterrupted(|| {
+        let (file, _) = temporary_file(path, content).map_err(fail)?;
+        file.as_file().sync_all().map_err(fail)?;
+        file.persist_noclobber(path).map(drop).map_err(|error| fail(error.error))
+    })
 }
 
 /// As [`replace_file`], unless the file was changed since it was read.
@@ -66,17 +70,19 @@ fn replace(
     if permissions.readonly() {
         return Err(fail(io::ErrorKind::PermissionDenied.into()));
     }
-    let (file, folder) = temporary_file(&target, content).map_err(fail)?;
-    keep_owner(file.as_file(), &metadata).map_err(fail)?;
-    file.as_file().set_permissions(permissions).map_err(fail)?;
-    file.as_file().sync_all().map_err(fail)?;
-    check()?;
-    file.persist(&target).map_err(|error| fail(error.error))?;
-    // The rename is durable once the folder is synced. Where folders cannot be opened as files the system does it.
-    if let Ok(folder) = fs::File::open(folder) {
-        let _synced = folder.sync_all();
-    }
-    Ok(())
+    uninterrupted(|| {
+        let (file, folder) = temporary_file(&target, content).map_err(fail)?;
+        keep_owner(file.as_file(), &metadata).map_err(fail)?;
+        file.as_file().set_permissions(permissions).map_err(fail)?;
+        file.as_file().sync_all().map_err(fail)?;
+        check()?;
+        file.persist(&target).map_err(|error| fail(error.error))?;
+        // The rename is durable once the folder is synced. Where folders cannot be opened as files the system does it.
+        if let Ok(folder) = fs::File::open(folder) {
+            let _synced = folder.sync_all();
+        }
+        Ok(())
+    })
 }
 
 /// Gives a new file the owner and the group of the one that it replaces.
@@ -107,7 +113,7 @@ pub(super) fn write_file(path: &Path, content: &[u8]) -> Result<(), SourceError>
 
 /// A file beside another one, to be renamed, and their folder.
 fn temporary_file<'a>(path: &'a Path, content: &[u8]) -> io::Result<(NamedTempFile, &'a Path)> {
-    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new().prefix(".kyv-").suffix(".tmp").tempfile_in(folder)?;
     file.write_all(content)?;
     Ok((file, folder))

@@ -14,9 +14,10 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-kyv");
 /// Adds the label `a: b` to every `ConfigMap`.
 const POLICY: &str = include_str!("../support/label.yaml");
 
-const KILLS: usize = 60;
+/// How many runs are ended at a random moment.
+const ENDS: usize = 60;
 /// As many where the slower tests run too.
-const MANY_KILLS: usize = 500;
+const MANY_ENDS: usize = 1000;
 
 /// Manifests of several sizes, and what they should become.
 struct Files {
@@ -97,36 +98,56 @@ impl Files {
     }
 }
 
-#[test]
-fn killed_runs_leave_complete_files() {
-    let files = Files::new((0..8).map(|index| index * 2_000));
+/// Ends runs at random moments, and says how many times some files were edited and others not.
+fn ended_at_random(files: &Files, end: impl Fn(&mut Child, usize), check: impl Fn(&Files)) -> usize {
     let start = Instant::now();
     assert!(files.start().wait().unwrap().success());
     let whole_run = start.elapsed();
     assert_eq!(files.edited(), files.files.len());
-
     let mut dice = 1_u64;
-    let (mut in_the_middle, mut left_behind) = (0, 0);
     let slow = std::env::var_os("KYV_REAL_PROGRAMS").is_some_and(|value| value == "1");
-    for _ in 0..if slow { MANY_KILLS } else { KILLS } {
+    let in_the_middle = (0..if slow { MANY_ENDS } else { ENDS }).filter(|number| {
         files.restore();
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let moment = whole_run.mul_f64((dice >> 40) as f64 / (1_u64 << 24) as f64);
         let mut run = files.start();
         std::thread::sleep(moment);
-        run.kill().unwrap();
+        end(&mut run, *number);
         run.wait().unwrap();
-        let edited = files.edited();
-        in_the_middle += usize::from(0 < edited && edited < files.files.len());
+        check(files);
+        (1..files.files.len()).contains(&files.edited())
+    });
+    in_the_middle.count()
+}
+
+#[test]
+fn killed_runs_leave_complete_files() {
+    let files = Files::new((0..8).map(|index| index * 2_000));
+    let kill = |run: &mut Child, _| run.kill().unwrap();
+    let in_the_middle = ended_at_random(&files, kill, |files| {
         // A killed program cannot clear up; what it leaves is no manifest, so that the next run takes none for one.
         for path in files.left_behind() {
             let name = path.file_name().unwrap().to_str().unwrap();
             assert!(name.starts_with(".kyv-") && name.ends_with(".tmp"), "{name}");
-            left_behind += 1;
             fs::remove_file(&path).unwrap();
         }
-    }
-    assert!(in_the_middle > 0, "no kill fell between two writes; {left_behind} temporary files");
+    });
+    assert!(in_the_middle > 0, "no kill fell between two writes");
+}
+
+#[test]
+#[cfg(unix)]
+fn runs_that_a_signal_ends_leave_complete_files_and_no_others() {
+    let files = Files::new((0..8).map(|index| index * 2_000));
+    let signal = |run: &mut Child, number: usize| {
+        let signal = ["-HUP", "-INT", "-TERM"][number % 3];
+        // A run that has ended takes none.
+        let _ended =
+            Command::new("kill").args([signal, &run.id().to_string()]).stderr(Stdio::null()).status();
+    };
+    let nothing_left = |files: &Files| assert_eq!(files.left_behind(), Vec::<PathBuf>::new());
+    let in_the_middle = ended_at_random(&files, signal, nothing_left);
+    assert!(in_the_middle > 0, "no signal fell between two writes");
 }
 
 #[test]
