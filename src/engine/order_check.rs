@@ -523,7 +523,8 @@ mod tests {
     #[test]
     fn labels_that_are_null_take_the_labels_of_all_policies() {
         let object = "{apiVersion: v1, kind: ConfigMap, metadata: {name: m, labels: null}, data: {b: 'y'}}";
-        let label = |name| format!("patchesJson6902: '[{{op: add, path: /metadata/labels/{name}, value: x}}]'");
+        let label =
+            |name| format!("patchesJson6902: '[{{op: add, path: /metadata/labels/{name}, value: x}}]'");
         let condition = "preconditions: {all: [{key: \"{{ length(request.object.metadata.labels || `{}`) }}\", operator: Equals, value: 1}]}, ";
         let selector = "exclude: {any: [{resources: {selector: {matchLabels: {b: x}}}}]}, ";
         let policies = [

@@ -4,6 +4,7 @@
 //! GET and LIST requests and access reviews, with the rights of the user; server dry runs are the only other requests it
 //! can send. A recording of its responses can replace it.
 
+mod advance;
 mod api_path;
 mod connection;
 mod error;
@@ -34,6 +35,7 @@ use crate::resources::{ApiResource, Resources};
 use crate::secrets::Secrets;
 use crate::value::{Text, Value};
 
+use advance::Advance;
 pub use connection::{Connection, Impersonation, Secret};
 pub use error::ClusterError;
 pub use failed_lookups::FailedLookup;
@@ -157,12 +159,12 @@ impl<'a> ListQuery<'a> {
     /// All pages of the list, up to the first error.
     fn pages(self, cluster: &'a dyn Cluster) -> impl Iterator<Item = ClusterResult<Page>> {
         let mut next = Some(None);
+        let mut advance = Advance::default();
         std::iter::from_fn(move || {
             let token: Option<Text> = next.take()?;
             let page = cluster.list(&ListQuery { after: token.as_deref(), ..self.clone() });
-            // A list that does not advance would never end.
-            let advances = |page: &&Page| page.next.is_some() && page.next != token;
-            next = page.as_ref().ok().filter(advances).map(|page| page.next.clone());
+            let page = page.and_then(|page| advance.add(self.resource, &page).map(|()| page));
+            next = page.as_ref().ok().and_then(|page| page.next.clone()).map(Some);
             Some(page)
         })
     }

@@ -8,6 +8,7 @@ use std::thread;
 use crate::resources::ApiResource;
 use crate::value::Value;
 
+use super::advance::Advance;
 use super::{Cluster, ClusterError, ClusterResult, ListQuery, ListedObject, Selection};
 
 /// The number of lists that are read at once. Most lists of a cluster are short, and reading them one after another would
@@ -185,6 +186,7 @@ impl Reader {
             return Some(());
         }
         let mut after = None;
+        let mut advance = Advance::default();
         loop {
             let query = ListQuery {
                 namespace,
@@ -198,11 +200,8 @@ impl Reader {
                 Err(error) => return self.send(batch(Err(error), true)),
             };
             let is_last = page.next.is_none();
-            // Such a list would never end.
-            if !is_last && page.next == after {
-                let cause = "it names the same page again and again".to_owned();
-                let asked = selection.resource.full_name();
-                return self.send(batch(Err(ClusterError::Malformed { asked, cause }), true));
+            if let Err(error) = advance.add(&selection.resource, &page) {
+                return self.send(batch(Err(error), true));
             }
             let is_inconsistent = page.is_inconsistent;
             self.send(PageBatch { is_inconsistent, ..batch(Ok(page.objects), is_last) })?;

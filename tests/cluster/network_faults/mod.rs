@@ -3,6 +3,7 @@
 mod api_versions;
 mod connection;
 mod discovery;
+mod hostile;
 mod manifests;
 mod pagination;
 mod partial_output;

@@ -34,6 +34,10 @@ pub enum StubResponse {
     Cut(String),
     /// Nothing is ever sent.
     Hang,
+    /// Additional headers and a body of bytes.
+    Bytes(Vec<(&'static str, String)>, Vec<u8>),
+    /// A text, again and again, with a pause before each, until the client is gone.
+    Endless(String, Duration),
     /// The last answer: the server stops listening.
     Last(String),
 }
@@ -133,6 +137,20 @@ fn serve(
         }
         StubResponse::Drop => {}
         StubResponse::Cut(body) => send(200, "", body.len() + 1000, &body),
+        StubResponse::Bytes(headers, body) => {
+            let headers: Vec<String> =
+                headers.into_iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+            send(200, &headers.concat(), body.len(), "");
+            let _gone = stream.write_all(&body);
+        }
+        StubResponse::Endless(text, pause) => {
+            let head = "HTTP/1.1 200 x\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n";
+            let mut sent = stream.write_all(head.as_bytes());
+            while sent.is_ok() {
+                thread::sleep(pause);
+                sent = stream.write_all(text.as_bytes());
+            }
+        }
         StubResponse::Hang => thread::sleep(Duration::from_secs(600)),
         StubResponse::Last(body) => {
             stopped.store(true, Ordering::SeqCst);

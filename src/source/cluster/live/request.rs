@@ -159,15 +159,19 @@ async fn once(
     let after =
         response.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.trim().parse().ok());
     let mut body = response.into_body();
-    let mut bytes = Vec::new();
+    // In parts, so that a response that is too long takes no more memory than one that is not.
+    let (mut parts, mut length) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame.map_err(Failure::Broken)?.into_data() {
-            if bytes.len() + data.len() > MAX_RESPONSE_BYTES {
+        if let Ok(part) = frame.map_err(Failure::Broken)?.into_data() {
+            length += part.len();
+            if length > MAX_RESPONSE_BYTES {
                 return Err(Failure::Unreadable(format!("it is longer than {MAX_RESPONSE_BYTES} bytes")));
             }
-            bytes.extend_from_slice(&data);
+            parts.push(part);
         }
     }
+    let mut bytes = Vec::with_capacity(length);
+    parts.into_iter().for_each(|part| bytes.extend_from_slice(&part));
     if !status.is_success() {
         let body = String::from_utf8_lossy(&bytes);
         return Err(Failure::Status(StatusError::read(status.as_u16(), after, &body)));
