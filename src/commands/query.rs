@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 
 use crate::diagnostics::{Code, Coded};
 use crate::pattern;
+use crate::render::printable_json;
 use crate::source::{SourceError, read_text};
 use crate::value::Value;
 use crate::yaml::{self, Limits, Source, excerpt};
@@ -114,8 +115,8 @@ impl QueryOutput {
                 }
                 text
             }
-            _ if self.compact => format!("{}\n", value.to_json()),
-            _ => format!("{}\n", value.to_pretty_json(2)),
+            _ if self.compact => printable_json(value.to_json()) + "\n",
+            _ => printable_json(value.to_pretty_json(2)) + "\n",
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::report::{MissingBranch, RuleCoverage};
 use crate::value::Value;
 
-use super::printable_line;
+use super::{printable_json, printable_line};
 
 /// The share of branches that are reached, and the rules that miss one.
 pub fn coverage_text<'c>(rules: impl IntoIterator<Item = &'c RuleCoverage>) -> String {
@@ -53,7 +53,7 @@ pub fn coverage_json<'c>(rules: impl IntoIterator<Item = &'c RuleCoverage>) -> S
     };
     let rules = rules.into_iter().map(rule).collect();
     let report = Value::from_iter([("version", Value::from(1)), ("rules", Value::array(rules))]);
-    format!("{}\n", report.to_pretty_json(2))
+    printable_json(report.to_pretty_json(2)) + "\n"
 }
 
 /// A trace of LCOV: a record for each file, a function for each rule, a branch for each of its branches.

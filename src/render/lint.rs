@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::report::{Finding, FindingResult};
 use crate::value::{Pointer, Value};
 
-use super::printable;
+use super::{printable, printable_json};
 
 /// A finding about a policy, with what its formats show.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub fn lint_json<'f>(findings: impl IntoIterator<Item = &'f LintFinding>, left_o
         ("suppressed", count(left_out.suppressed)),
         ("known", count(left_out.known)),
     ];
-    format!("{}\n", Value::from_iter(members).to_pretty_json(2))
+    printable_json(Value::from_iter(members).to_pretty_json(2)) + "\n"
 }
 
 fn finding_json(one: &LintFinding) -> Value {

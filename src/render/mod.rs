@@ -45,7 +45,7 @@ pub use messages::{
 };
 pub use mutants::{mutants_json, mutants_text};
 pub use patch::json_patch;
-pub use printable::{printable, printable_line};
+pub use printable::{printable, printable_json, printable_line};
 pub use suite::{
     SuiteView, failed_rule, suite_difference, suite_totals, suites_json, suites_markdown, suites_text,
     unsupported_rows,

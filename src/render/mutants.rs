@@ -6,7 +6,7 @@ use crate::report::Mutant;
 use crate::value::Value;
 
 use super::json::number;
-use super::printable_line;
+use super::{printable_json, printable_line};
 
 /// The mutants that no suite notices, and how many are noticed.
 pub fn mutants_text<'m>(mutants: impl IntoIterator<Item = &'m Mutant>) -> String {
@@ -43,5 +43,5 @@ pub fn mutants_json<'m>(mutants: impl IntoIterator<Item = &'m Mutant>) -> String
     };
     let rows = mutants.into_iter().map(row).collect();
     let report = Value::from_iter([("version", Value::from(1)), ("mutants", Value::array(rows))]);
-    format!("{}\n", report.to_pretty_json(2))
+    printable_json(report.to_pretty_json(2)) + "\n"
 }

@@ -15,6 +15,7 @@ mod external_diff;
 mod folder;
 mod formats;
 mod help;
+mod hostile_texts;
 mod in_place;
 mod inputs;
 mod jp;

@@ -2,6 +2,7 @@
 
 use crate::convert::{Conversion, Outcome, Refusal, RuleConversion};
 use crate::policy::{Policy, Rule};
+use crate::render::printable_json;
 use crate::value::{Pointer, Value};
 
 use super::checked::{Checked, Verdict};
@@ -118,7 +119,7 @@ impl Converted<'_> {
 pub(super) fn json(converted: &[Converted<'_>]) -> String {
     let policies = Value::array(converted.iter().map(Converted::to_value).collect());
     let report: Value = [("policies", policies)].into_iter().collect();
-    let mut text = report.to_pretty_json(2);
+    let mut text = printable_json(report.to_pretty_json(2));
     text.push('\n');
     text
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::proof::{Answer, Answers, Case, Counterexample, DifferenceKind, Proof, Trap};
-use crate::render::{counted, mask_beside, object_diff, printable, thousands};
+use crate::render::{counted, mask_beside, object_diff, printable, printable_json, thousands};
 use crate::semantics::DivergenceSet;
 use crate::value::{ChangeKind, GroupVersionKind, Number, Value, changes, shortened};
 use crate::yaml;
@@ -277,7 +277,7 @@ pub(super) fn markdown(all: &[Checked]) -> String {
 /// Everything, for programs.
 pub(super) fn json(all: &[Checked]) -> String {
     let pairs = Value::array(all.iter().map(pair_json).collect());
-    format!("{}\n", Value::from_iter([("pairs", pairs)]).to_pretty_json(2))
+    printable_json(Value::from_iter([("pairs", pairs)]).to_pretty_json(2)) + "\n"
 }
 
 pub(super) fn pair_json(checked: &Checked) -> Value {

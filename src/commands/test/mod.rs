@@ -19,8 +19,8 @@ use crate::diagnostics::{Code, Coded as _};
 use crate::engine::InputNames;
 use crate::render::{
     FindingWriter, Github, Gitlab, Palette, RunEnd, Sarif, SuiteView, counted, coverage_json, coverage_lcov,
-    coverage_text, mutants_json, mutants_text, suite_findings, suite_totals, suites_json, suites_junit,
-    suites_markdown, suites_text, unsupported_rows,
+    coverage_text, mutants_json, mutants_text, printable_json, suite_findings, suite_totals, suites_json,
+    suites_junit, suites_markdown, suites_text, unsupported_rows,
 };
 use crate::report::{Diagnostic, Severity, SuiteCounts, SuiteReport, UnloadedSuite};
 use crate::semantics::DivergenceSet;
@@ -393,7 +393,7 @@ fn report(
 ) -> String {
     match format {
         None => suites_text(reports, view),
-        Some(Output::Json) => format!("{}\n", suites_json(reports, unloaded, view).to_pretty_json(2)),
+        Some(Output::Json) => printable_json(suites_json(reports, unloaded, view).to_pretty_json(2)) + "\n",
         Some(Output::Junit) => suites_junit(reports, unloaded, view),
         Some(Output::Markdown) => suites_markdown(reports, unloaded, view),
         Some(Output::Sarif) => problems(Sarif::default(), reports, view, reporter),

@@ -10,6 +10,7 @@ use crate::value::Value;
 
 use super::{FindingWriter, RunEnd, digest, fingerprint, sentence, shown_at};
 use crate::render::json::number;
+use crate::render::printable::printable_json;
 
 /// One JSON list with an issue for each problem.
 #[derive(Debug, Default)]
@@ -47,7 +48,7 @@ impl Gitlab {
             ("location", Value::from_iter([("path", path.into()), ("lines", lines)])),
         ]);
         let separator = if std::mem::replace(&mut self.is_started, true) { ",\n" } else { "[\n" };
-        write!(out, "{separator}{}", issue.to_json())
+        write!(out, "{separator}{}", printable_json(issue.to_json()))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::value::Value;
 
 use super::{DOCS, FindingWriter, RunEnd, fingerprint, page, sentence};
 use crate::render::json::{list, number};
+use crate::render::printable::printable_json;
 
 const HEAD: &str = "{\"$schema\": \"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json\",\n\
                     \"version\": \"2.1.0\",\n\"runs\": [{\n\"columnKind\": \"unicodeCodePoints\",\n\"results\": [";
@@ -38,7 +39,7 @@ impl FindingWriter for Sarif {
         for finding in group.problems() {
             self.rules.entry(finding.cause().to_owned()).or_insert_with(|| rule(finding));
             let separator = if std::mem::replace(&mut self.has_results, true) { "," } else { "" };
-            write!(out, "{separator}\n{}", result(finding, group, &subject).to_json())?;
+            write!(out, "{separator}\n{}", printable_json(result(finding, group, &subject).to_json()))?;
         }
         Ok(())
     }
@@ -58,7 +59,7 @@ impl FindingWriter for Sarif {
             ("executionSuccessful", is_successful.into()),
             ("toolExecutionNotifications", list(end.diagnostics.iter().map(notification))),
         ]);
-        let (tool, invocations) = (tool.to_json(), list([invocation]).to_json());
+        let [tool, invocations] = [tool, list([invocation])].map(|value| printable_json(value.to_json()));
         let newline = if self.has_results { "\n" } else { "" };
         write!(out, "{newline}],\n\"tool\": {tool},\n\"invocations\": {invocations}\n}}]}}\n")
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::render::diff::object_diff;
-use crate::render::printable::printable_line;
+use crate::render::printable::{printable_json, printable_line};
 use crate::render::{Origin, counted, first_names};
 use crate::report::{CheckFinding, CheckFindingKind, Diagnostic, ObjectReport, Settling};
 use crate::value::{Text, Value};
@@ -156,7 +156,7 @@ impl CheckWriter {
         }
         members.push(("diagnostics", Value::array(totals.diagnostics.iter().map(diagnostic_json).collect())));
         let document: Value = members.into_iter().collect();
-        writeln!(out, "{}", document.to_json())
+        writeln!(out, "{}", printable_json(document.to_json()))
     }
 }
 

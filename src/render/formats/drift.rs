@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::render::json::number;
-use crate::render::printable::printable_line;
+use crate::render::printable::{printable_json, printable_line};
 use crate::render::{Origin, counted};
 use crate::report::{Diagnostic, Drift, DriftField, DriftKind, DriftStep};
 use crate::value::{ObjectRef, Pointer, Value};
@@ -133,7 +133,7 @@ impl DriftWriter {
             members.push(("incomplete", Value::from(totals.gaps.to_string())));
         }
         members.push(("diagnostics", Value::array(totals.diagnostics.iter().map(diagnostic_json).collect())));
-        writeln!(out, "{}", members.into_iter().collect::<Value>().to_json())
+        writeln!(out, "{}", printable_json(members.into_iter().collect::<Value>().to_json()))
     }
 
     fn write_rules(&self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {

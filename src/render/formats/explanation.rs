@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use crate::render::diff::Palette;
 use crate::render::explain::{Explanation, RuleSource, RuleSources};
+use crate::render::printable::printable_json;
 use crate::report::{Diagnostic, Impact};
 use crate::semantics::Semantics;
 use crate::value::Value;
@@ -64,9 +65,8 @@ impl Format for Explanations {
             Self::Text(options) => options.explanations(view, |_, explanation| {
                 Some(explanation.text(options.semantics, options.all, options.verbose, options.palette))
             }),
-            Self::Json(options) => {
-                options.explanations(view, |_, explanation| Some(explanation.json().to_json()))
-            }
+            Self::Json(options) => options
+                .explanations(view, |_, explanation| Some(printable_json(explanation.json().to_json()))),
         })
     }
 

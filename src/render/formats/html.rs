@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use crate::render::diff::{DiffStyle, unified_diff};
+use crate::render::printable::printable_json;
 use crate::report::Diagnostic;
 
 use super::explanation::ExplanationOptions;
@@ -154,7 +155,7 @@ impl Format for ObjectRows {
                 if !diff.is_empty() {
                     row.insert("diff", diff.into());
                 }
-                row.to_json()
+                printable_json(row.to_json())
             })
         });
         Prepared::texts(rows)

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use crate::render::printable::printable_json;
 use crate::report::ObjectReport;
 
 use super::{DocumentView, Format, FormatWriter, Prepared, RunTotals, holds_secret_values};
@@ -15,7 +16,7 @@ pub struct Json;
 impl Format for Json {
     fn prepare(&self, view: &DocumentView<'_>) -> Prepared {
         let objects = view.objects.iter();
-        Prepared::texts(objects.map(|object| object.report.after.to_pretty_json(4)).collect())
+        Prepared::texts(objects.map(|object| printable_json(object.report.after.to_pretty_json(4))).collect())
     }
 
     fn writer(&self) -> Box<dyn FormatWriter + '_> {

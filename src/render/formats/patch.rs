@@ -1,6 +1,7 @@
 //! `patch`: the changes of each object, as a JSON patch (RFC 6902), one per line.
 
 use crate::render::patch::{identity, json_patch};
+use crate::render::printable::printable_json;
 use crate::report::ObjectReport;
 use crate::value::{Value, shortest_changes};
 
@@ -24,5 +25,5 @@ fn patch_line(object: &ObjectView<'_>) -> String {
     let report = object.report;
     let mut line = report.object.as_ref().map_or_else(Value::empty_object, identity);
     line.insert("patch", json_patch(&shortest_changes(&report.before, &report.after)));
-    format!("{}\n", line.to_json())
+    printable_json(line.to_json()) + "\n"
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use crate::render::json::{impact_json, object_json, tally_json, tally_rows};
+use crate::render::printable::printable_json;
 use crate::report::Diagnostic;
 use crate::value::Value;
 
@@ -20,7 +21,7 @@ impl Format for Report {
             if let Some(impact) = impact_json(&object.impact()) {
                 row.insert("impact", impact);
             }
-            row.to_json()
+            printable_json(row.to_json())
         });
         Prepared::texts(rows.collect())
     }
@@ -91,17 +92,19 @@ impl FormatWriter for ReportWriter {
     fn finish(&mut self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
         let RunTotals { tally, gaps, diagnostics, .. } = totals;
         self.objects.end(out)?;
-        let summary = tally_json(tally, gaps).to_json();
+        let summary = printable_json(tally_json(tally, gaps).to_json());
         write!(out, ",\n\"summary\": {},\n", summary.strip_suffix('}').unwrap_or_default())?;
         let mut rules = Rows::new("\"rules\": [\n");
-        tally_rows(tally).try_for_each(|row| rules.write(&row.to_json(), out))?;
+        tally_rows(tally).try_for_each(|row| rules.write(&printable_json(row.to_json()), out))?;
         rules.end(out)?;
         out.write_all(b"}")?;
         if !gaps.is_empty() {
-            write!(out, ",\n\"incomplete\": {}", Value::from(gaps.to_string()).to_json())?;
+            write!(out, ",\n\"incomplete\": {}", printable_json(Value::from(gaps.to_string()).to_json()))?;
         }
         let mut rows = Rows::new(",\n\"diagnostics\": [\n");
-        diagnostics.iter().try_for_each(|one| rows.write(&diagnostic_json(one).to_json(), out))?;
+        diagnostics
+            .iter()
+            .try_for_each(|one| rows.write(&printable_json(diagnostic_json(one).to_json()), out))?;
         rows.end(out)?;
         out.write_all(b"}\n")
     }
