@@ -37,7 +37,7 @@ pub(super) fn print_failure(format: &dyn Format, reporter: &mut Reporter) {
 /// Runs a command that prints what is found out about policies; it exits with 1 if that is anything.
 pub(super) fn run_findings(options: &RunOptions, format: &dyn Format, summary: SummaryStyle) -> Exit {
     on_threads(options, |reporter| {
-        let session = Session::open(options, reporter);
+        let session = Session::open_for_findings(options, reporter);
         let presentation = Presentation::new(format, summary, options);
         match present(options, session.as_ref(), &presentation, reporter) {
             Some(summary) if summary.has_findings => reporter.worsen(Exit::Changes),

@@ -92,6 +92,8 @@ pub struct Settings {
     pub on_policy_update: bool,
     /// Whether other orders of the policies are evaluated where they may lead to another result.
     pub checks_order: bool,
+    /// Whether reports have the object after both orders where they differ.
+    pub keeps_order_results: bool,
     /// Whether reports have traces.
     pub trace: bool,
     /// Whether lookups come from a recording without the values of Secrets: rules that need one fail.

@@ -324,6 +324,7 @@ impl<'a> Search<'a> {
     }
 
     fn dependence(&self, policies: &[usize], one: &Ending, other: &Ending) -> OrderDependence {
+        let settings = &self.evaluation.engine.settings;
         let fields = changes(&one.object, &other.object);
         let fields: BTreeSet<Pointer> =
             fields.iter().map(|change| field(&change.pointer, [&one.object, &other.object])).collect();
@@ -331,7 +332,9 @@ impl<'a> Search<'a> {
             policies: self.names(policies),
             fields: fields.into_iter().collect(),
             failing: self.names(one.failed.symmetric_difference(&other.failed)),
-            results: Some(Box::new([one.object.clone(), other.object.clone()])),
+            results: settings
+                .keeps_order_results
+                .then(|| Box::new([one.object.clone(), other.object.clone()])),
         }
     }
 }

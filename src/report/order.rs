@@ -12,6 +12,6 @@ pub struct OrderDependence {
     pub fields: Vec<Pointer>,
     /// The policies that fail in one of the orders only.
     pub failing: Vec<Text>,
-    /// The object after both orders, if another one was evaluated.
+    /// The object after both orders, if another one was evaluated and the settings keep them.
     pub results: Option<Box<[Value; 2]>>,
 }

@@ -101,10 +101,23 @@ fn namespace(options: &RunOptions, cluster: Option<&dyn Cluster>) -> String {
     of_cluster.map_or_else(|| options.namespace_or_default(), Cluster::default_namespace).to_owned()
 }
 
+/// What reports have beside the changes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    Changes,
+    Traces,
+    OrderResults,
+}
+
 impl Session {
     /// Loads policies and everything that they may need. All errors are reported; `None` if there are any.
     pub(super) fn open(options: &RunOptions, reporter: &mut Reporter) -> Option<Self> {
-        Self::load(options, None, false, reporter)
+        Self::load(options, None, Detail::Changes, reporter)
+    }
+
+    /// The same, for what is found out about the policies.
+    pub(super) fn open_for_findings(options: &RunOptions, reporter: &mut Reporter) -> Option<Self> {
+        Self::load(options, None, Detail::OrderResults, reporter)
     }
 
     /// Loads what these policies may need.
@@ -114,18 +127,18 @@ impl Session {
         reporter: &mut Reporter,
     ) -> Option<Self> {
         let loaded = LoadedPolicies { policies, ..LoadedPolicies::default() };
-        Self::load(options, Some(loaded), false, reporter)
+        Self::load(options, Some(loaded), Detail::Changes, reporter)
     }
 
     /// The same, with traces for explanations.
     pub(super) fn open_traced(options: &RunOptions, reporter: &mut Reporter) -> Option<Self> {
-        Self::load(options, None, true, reporter)
+        Self::load(options, None, Detail::Traces, reporter)
     }
 
     fn load(
         options: &RunOptions,
         loaded: Option<LoadedPolicies>,
-        trace: bool,
+        detail: Detail,
         reporter: &mut Reporter,
     ) -> Option<Self> {
         if let Some(error) = options.contradiction() {
@@ -177,7 +190,8 @@ impl Session {
             filters,
             namespace: namespace.as_str().into(),
             is_replay,
-            trace,
+            trace: detail == Detail::Traces,
+            keeps_order_results: detail == Detail::OrderResults,
             ..options.settings()
         };
         let policy_texts = PolicyTexts::new(&policies.policies, policies.texts, exceptions.cel_texts);
