@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::render::{CheckReport, Html};
+use crate::render::{CheckOutput, CheckReport, Format, Github, Gitlab, Html, JunitFindings, Sarif};
 
 use super::arguments::{RuleArguments, RunArguments};
 use super::exit::Exit;
@@ -50,21 +50,49 @@ static FORMATS: &[FormatChoice<()>] = &[
         name: "text",
         help: "The findings, with the smallest object of each",
         summary: SummaryStyle::None,
-        format: |()| Box::new(CheckReport { json: false }),
+        format: |()| report(CheckOutput::Text),
     },
     FormatChoice {
         name: "json",
         help: "The findings as one JSON object",
         summary: SummaryStyle::None,
-        format: |()| Box::new(CheckReport { json: true }),
+        format: |()| report(CheckOutput::Json),
     },
     FormatChoice {
         name: "html",
         help: "The findings as one page for a browser",
         summary: SummaryStyle::None,
-        format: |()| Box::new(Html { command: "check", data: Box::new(CheckReport { json: true }) }),
+        format: |()| Box::new(Html { command: "check", data: report(CheckOutput::Json) }),
+    },
+    FormatChoice {
+        name: "sarif",
+        help: "A SARIF log, for code scanning",
+        summary: SummaryStyle::None,
+        format: |()| report(CheckOutput::Findings(|| Box::new(Sarif::default()))),
+    },
+    FormatChoice {
+        name: "github",
+        help: "Annotations: workflow commands of GitHub Actions",
+        summary: SummaryStyle::None,
+        format: |()| report(CheckOutput::Findings(|| Box::new(Github))),
+    },
+    FormatChoice {
+        name: "gitlab",
+        help: "A Code Quality report of GitLab",
+        summary: SummaryStyle::None,
+        format: |()| report(CheckOutput::Findings(|| Box::new(Gitlab::default()))),
+    },
+    FormatChoice {
+        name: "junit",
+        help: "One JUnit document: a case that fails for each finding",
+        summary: SummaryStyle::None,
+        format: |()| report(CheckOutput::Findings(|| Box::new(JunitFindings::default()))),
     },
 ];
+
+fn report(output: CheckOutput) -> Box<dyn Format> {
+    Box::new(CheckReport { output })
+}
 
 pub(super) fn run(arguments: Arguments) -> Exit {
     let Arguments { inputs, rules, output } = arguments;

@@ -9,7 +9,7 @@ use crate::render::{
     RuleError, counted, dry_run_line, dry_runs_line, impact_line, listed, missing_targets, refused_inputs,
     shown_message, summary_table,
 };
-use crate::report::{ObjectReport, Outcome, RunningKyverno, ServerDryRun, Totals};
+use crate::report::{CheckFindingKind, ObjectReport, Outcome, RunningKyverno, ServerDryRun, Totals};
 use crate::semantics::Semantics;
 use crate::source::Place;
 use crate::source::cluster::{InstalledKyverno, MissingSchema};
@@ -175,7 +175,10 @@ impl RunSummary {
         self.unlabelled.extend(report.unknown.namespace.clone());
         self.lacks_user |= report.unknown.user;
         self.priority_classes.extend(report.unknown.priority_class.clone());
-        self.order_notes.add(report);
+        // What is a finding needs no note.
+        if !object.findings.iter().any(|finding| finding.kind == CheckFindingKind::Order) {
+            self.order_notes.add(report);
+        }
         self.view_notes.add(report);
         if let Some(filter) = &report.filter {
             *self.excluded.entry(filter.clone()).or_default() += 1;

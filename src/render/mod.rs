@@ -31,9 +31,9 @@ pub use findings::{
     FindingWriter, Github, Gitlab, JunitFindings, PolicyReports, ReportApi, RunEnd, Sarif, suite_findings,
 };
 pub use formats::{
-    CheckReport, Diff, DocumentView, DriftFormat, DriftReport, ExplanationOptions, Explanations, Findings,
-    Format, FormatWriter, Html, Json, Layout, Markdown, Name, ObjectRows, ObjectView, Patch, Prepared,
-    Report, RunTotals, Summary, Yaml,
+    CheckOutput, CheckReport, Diff, DocumentView, DriftFormat, DriftReport, ExplanationOptions, Explanations,
+    Findings, Format, FormatWriter, Html, Json, Layout, Markdown, Name, ObjectRows, ObjectView, Patch,
+    Prepared, Report, RunTotals, Summary, Yaml,
 };
 pub use json::{impact_json, object_json, tally_json};
 pub use junit::suites_junit;

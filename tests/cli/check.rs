@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use kyv::value::Value;
 
-use crate::cases;
+use crate::{cases, json_schema};
 
 fn folder(name: &str) -> PathBuf {
     cases::folder("check_cases").join(name)
@@ -43,6 +43,60 @@ fn findings_are_json_too() {
         finding.get("diff").and_then(Value::as_str).is_some_and(|diff| diff.contains("-    owner: shop"))
     );
     assert_eq!(output.status.code(), Some(1));
+}
+
+/// What `check` prints about two policies whose order matters, in the format of another program.
+fn in_format(format: &str) -> String {
+    let output = check(&folder("an-order"), &["-o", format]);
+    assert_eq!(output.status.code(), Some(1));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+const ORDER: &str = "team, owner: another order gives another result; a cluster runs policies in no fixed order; \
+                     fields metadata.labels.owner; cure: write the rules in one policy: rules run in their order";
+
+#[test]
+fn findings_are_sarif_with_the_rule_and_the_smallest_object() {
+    let log: serde_json::Value = serde_json::from_str(&in_format("sarif")).expect("JSON");
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/schemas/sarif-2.1.0.json");
+    let schema = serde_json::from_str(&std::fs::read_to_string(schema).expect("the schema")).expect("JSON");
+    assert_eq!(json_schema::errors(&schema, &log), Vec::<String>::new());
+    let results = log["runs"][0]["results"].as_array().expect("a list");
+    let [result] = &results[..] else { panic!("{results:?}") };
+    assert_eq!((&result["ruleId"], &result["level"]), (&"check/order".into(), &"warning".into()));
+    assert_eq!(result["message"]["text"], format!("ConfigMap/small: check/order: {ORDER}"));
+    let place = |one: &serde_json::Value| {
+        let place = &one["physicalLocation"];
+        (place["artifactLocation"]["uri"].clone(), place["region"]["startLine"].clone())
+    };
+    assert_eq!(place(&result["locations"][0]), ("policy.yaml".into(), 6.into()));
+    assert_eq!(place(&result["relatedLocations"][0]), ("input.yaml".into(), 6.into()));
+    // The finding needs no note.
+    let notes = &log["runs"][0]["invocations"][0]["toolExecutionNotifications"];
+    assert_eq!(notes.as_array().map(Vec::len), Some(0), "{notes}");
+}
+
+#[test]
+fn findings_are_written_for_ci_servers() {
+    let line = format!(
+        "::warning file=input.yaml,line=6,title=check/order::ConfigMap/small: check/order: {ORDER}\n"
+    );
+    assert_eq!(in_format("github"), line);
+    let issues: serde_json::Value = serde_json::from_str(&in_format("gitlab")).expect("JSON");
+    assert_eq!(issues[0]["check_name"], "check/order");
+    assert_eq!(issues[0]["location"], serde_json::json!({"path": "input.yaml", "lines": {"begin": 6}}));
+    let case = format!(
+        "<testcase classname=\"check/order\" name=\"ConfigMap/small\"><failure message=\"{ORDER}\">input.yaml:6</failure></testcase>"
+    );
+    let junit = in_format("junit");
+    assert!(junit.contains(&case) && junit.ends_with("</testsuites>\n"), "{junit}");
+    // Nothing found, and nothing read.
+    let none = check(&folder("no-finding"), &["-o", "sarif"]);
+    assert_eq!(none.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&none.stdout).contains("\"results\": []"));
+    let unread = check(&folder("no-finding"), &["-p", "missing.yaml", "-o", "junit"]);
+    assert_eq!(unread.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&unread.stdout).contains("<error message=\"missing.yaml"), "{unread:?}");
 }
 
 #[test]

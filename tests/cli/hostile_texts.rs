@@ -177,7 +177,7 @@ fn check(files: &Files, command: &str) {
     }
 }
 
-const COMMANDS: [&str; 34] = [
+const COMMANDS: [&str; 38] = [
     "diff -p POLICIES -f OBJECTS -o diff",
     "diff -p POLICIES -f OBJECTS -o summary",
     "diff -p POLICIES -f OBJECTS -o json",
@@ -196,6 +196,10 @@ const COMMANDS: [&str; 34] = [
     "check -p POLICIES -f OBJECTS -o text",
     "check -p POLICIES -f OBJECTS -o json",
     "check -p POLICIES -f OBJECTS -o html",
+    "check -p POLICIES -f OBJECTS -o sarif",
+    "check -p POLICIES -f OBJECTS -o github",
+    "check -p POLICIES -f OBJECTS -o gitlab",
+    "check -p POLICIES -f OBJECTS -o junit",
     "drift -p POLICIES -f OBJECTS -o text",
     "drift -p POLICIES -f OBJECTS -o json",
     "drift -p POLICIES -f OBJECTS -o html",

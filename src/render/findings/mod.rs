@@ -24,7 +24,7 @@ use crate::report::{Diagnostic, FilePlace, Finding, FindingGroup, MissingData};
 pub use github::Github;
 pub use gitlab::Gitlab;
 pub use junit::JunitFindings;
-pub(super) use object::{object_findings, path_text};
+pub(super) use object::{object_findings, path_text, shown_object};
 pub use policy_report::{PolicyReports, ReportApi};
 pub use sarif::Sarif;
 pub use suites::suite_findings;

@@ -94,7 +94,7 @@ fn dry_run_finding(report: &ObjectReport) -> Option<Finding> {
 }
 
 /// The object as formats name it: without control characters.
-fn shown_object(object: &ObjectRef) -> ObjectRef {
+pub(in crate::render) fn shown_object(object: &ObjectRef) -> ObjectRef {
     let GroupVersionKind { group, version, kind } = &object.kind;
     ObjectRef {
         kind: GroupVersionKind { group: line(group), version: line(version), kind: line(kind) },

@@ -1,15 +1,20 @@
-//! `text` and `json` of `check`: how the policies of a set get along, grouped by policies.
+//! The formats of `check`: how the policies of a set get along, grouped by policies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::render::diff::object_diff;
+use crate::render::findings::{FindingWriter, RunEnd, shown_object};
 use crate::render::printable::{printable_json, printable_line};
 use crate::render::{Origin, counted, first_names};
-use crate::report::{CheckFinding, CheckFindingKind, Diagnostic, ObjectReport, Settling};
-use crate::value::{Text, Value};
+use crate::report::{
+    CheckFinding, CheckFindingKind, Diagnostic, FilePlace, Finding, FindingGroup, FindingResult,
+    ObjectReport, Outcome, Settling,
+};
+use crate::value::{ObjectRef, Text, Value};
 
+use super::findings::object_place;
 use super::report::diagnostic_json;
 use super::{DocumentView, Format, FormatWriter, ObjectView, Prepared, RunTotals, finished_empty};
 
@@ -19,8 +24,19 @@ const NAMED_FIELDS: usize = 10;
 /// Findings, once for the same policies.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckReport {
-    /// Whether they are written as JSON.
-    pub json: bool,
+    /// How they are written.
+    pub output: CheckOutput,
+}
+
+/// How findings are written.
+#[derive(Clone, Copy, Debug)]
+pub enum CheckOutput {
+    /// For people.
+    Text,
+    /// As one JSON object.
+    Json,
+    /// In the format of another program. The function begins the output.
+    Findings(fn() -> Box<dyn FindingWriter>),
 }
 
 impl Format for CheckReport {
@@ -29,11 +45,14 @@ impl Format for CheckReport {
     }
 
     fn writer(&self) -> Box<dyn FormatWriter + '_> {
-        Box::new(CheckWriter { json: self.json, groups: BTreeMap::new() })
+        Box::new(CheckWriter { output: self.output, groups: BTreeMap::new() })
     }
 
     fn failure(&self, diagnostics: &[Diagnostic]) -> Option<String> {
-        if self.json { finished_empty(self.writer(), diagnostics) } else { Some(String::new()) }
+        match self.output {
+            CheckOutput::Text => Some(String::new()),
+            CheckOutput::Json | CheckOutput::Findings(_) => finished_empty(self.writer(), diagnostics),
+        }
     }
 
     fn shows_impact(&self) -> bool {
@@ -42,7 +61,7 @@ impl Format for CheckReport {
 }
 
 struct CheckWriter {
-    json: bool,
+    output: CheckOutput,
     groups: BTreeMap<(CheckFindingKind, Vec<Text>, Option<Settling>), Group>,
 }
 
@@ -51,8 +70,10 @@ struct Group {
     objects: usize,
     /// What it takes to write the smallest object down.
     weight: usize,
-    smallest: String,
+    smallest: Option<ObjectRef>,
     origin: Origin,
+    /// The place of the smallest object, and that of a rule of the policies that acted on it.
+    places: [Option<FilePlace>; 2],
     diff: Option<String>,
     is_hidden: bool,
     fields: BTreeSet<String>,
@@ -70,7 +91,11 @@ impl FormatWriter for CheckWriter {
     }
 
     fn finish(&mut self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
-        if self.json { self.write_json(totals, out) } else { self.write_text(totals, out) }
+        match self.output {
+            CheckOutput::Text => self.write_text(totals, out),
+            CheckOutput::Json => self.write_json(totals, out),
+            CheckOutput::Findings(writer) => self.write_findings(&mut *writer(), totals, out),
+        }
     }
 }
 
@@ -82,8 +107,9 @@ impl CheckWriter {
         let group = self.groups.entry(key).or_insert_with(|| Group {
             objects: 0,
             weight: usize::MAX,
-            smallest: String::new(),
+            smallest: None,
             origin: view.origin(object),
+            places: [None, None],
             diff: None,
             is_hidden: false,
             fields: BTreeSet::new(),
@@ -94,8 +120,9 @@ impl CheckWriter {
         group.failing.extend(finding.failing.iter().cloned());
         if weight < group.weight {
             group.weight = weight;
-            group.smallest = report.object.as_ref().map_or_else(String::new, ToString::to_string);
+            group.smallest = report.object.clone();
             group.origin = view.origin(object);
+            group.places = [object_place(view, object), rule_place(view, report, finding)];
             group.diff = shown_diff(report, finding);
             group.is_hidden = is_hidden(report, finding);
         }
@@ -120,6 +147,18 @@ impl CheckWriter {
         out.write_all(text.as_bytes())
     }
 
+    fn write_findings(
+        &self,
+        writer: &mut dyn FindingWriter,
+        totals: &RunTotals<'_>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        for ((kind, policies, settling), group) in &self.groups {
+            writer.group(&group.finding(*kind, policies, *settling), out)?;
+        }
+        writer.finish(&RunEnd { diagnostics: totals.diagnostics, gaps: totals.gaps }, out)
+    }
+
     fn write_json(&self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
         let texts = |texts: &mut dyn Iterator<Item = String>| Value::array(texts.map(Value::from).collect());
         let count = |number: usize| Value::from(i64::try_from(number).unwrap_or(i64::MAX));
@@ -130,7 +169,7 @@ impl CheckWriter {
                 ("policies", texts(&mut policies.iter().map(ToString::to_string))),
                 ("fields", texts(&mut group.fields.iter().cloned())),
                 ("objects", count(group.objects)),
-                ("smallest", Value::from(group.smallest.clone())),
+                ("smallest", Value::from(group.smallest())),
                 ("origin", Value::from(group.origin.to_string())),
             ]);
             if !group.failing.is_empty() {
@@ -160,7 +199,51 @@ impl CheckWriter {
     }
 }
 
+/// The place of a rule of the policies of a finding that changed the object, or else of one that ran.
+fn rule_place(view: &DocumentView<'_>, report: &ObjectReport, finding: &CheckFinding) -> Option<FilePlace> {
+    let rules = || report.rules().filter(|(policy, _)| finding.policies.contains(&policy.policy));
+    let changed = rules().find(|(_, rule)| matches!(rule.outcome, Outcome::Patched { .. }));
+    let (policy, rule) = changed.or_else(|| rules().next())?;
+    view.places?.rule(&policy.policy, &rule.rule)
+}
+
 impl Group {
+    fn smallest(&self) -> String {
+        self.smallest.as_ref().map_or_else(String::new, ToString::to_string)
+    }
+
+    /// The finding about the smallest object.
+    fn finding(&self, kind: CheckFindingKind, policies: &[Text], settling: Option<Settling>) -> FindingGroup {
+        let names: Vec<String> = policies.iter().map(|policy| printable_line(policy)).collect();
+        let mut message = format!("{}: {}", names.join(", "), meaning(kind));
+        let mut add = |name: &str, value: &str| {
+            let _ = write!(message, "; {name}{value}");
+        };
+        if !self.fields.is_empty() {
+            add("fields ", &first_names(NAMED_FIELDS, self.fields.iter().cloned()));
+        }
+        if !self.failing.is_empty() {
+            let failing: Vec<&str> = self.failing.iter().map(|name| &**name).collect();
+            add(&failing.join(", "), " fails in one of the orders");
+        }
+        if let Some(settling) = settling {
+            add("", &settling_text(settling));
+        }
+        add("cure: ", cure(kind));
+        let title = format!("check/{}", kind.name());
+        let [place, of_rule] = self.places.clone();
+        let finding = Finding {
+            result: FindingResult::Failed,
+            code: None,
+            policy: names.first().map_or_else(Text::default, |name| name.as_str().into()),
+            rule: kind.name().into(),
+            title,
+            message: printable_line(&message),
+            place: of_rule,
+        };
+        FindingGroup { object: self.smallest.as_ref().map(shown_object), place, findings: vec![finding] }
+    }
+
     fn write(&self, kind: CheckFindingKind, policies: &[Text], settling: Option<Settling>, out: &mut String) {
         let names: Vec<String> = policies.iter().map(|policy| printable_line(policy)).collect();
         let noun = if names.len() == 1 { "policy" } else { "policies" };
@@ -180,7 +263,7 @@ impl Group {
         if let Some(settling) = settling {
             line("repeats", &settling_text(settling));
         }
-        line("smallest", &format!("{} ({})", self.smallest, self.origin));
+        line("smallest", &format!("{} ({})", self.smallest(), self.origin));
         if self.is_hidden {
             line("result", "not shown, because it may have values of Secrets (--show-secrets)");
         }

@@ -37,12 +37,16 @@ impl Format for Findings {
 
 /// The findings about an object of a document.
 fn group(view: &DocumentView<'_>, object: &ObjectView<'_>) -> FindingGroup {
-    let place = view.file.map(|file| FilePlace {
+    object_findings(object.report, object_place(view, object), view.places)
+}
+
+/// The place of an object, if it comes from a file.
+pub(super) fn object_place(view: &DocumentView<'_>, object: &ObjectView<'_>) -> Option<FilePlace> {
+    view.file.map(|file| FilePlace {
         file: path_text(file),
         line: view.origin(object).line.unwrap_or(1),
         column: None,
-    });
-    object_findings(object.report, place, view.places)
+    })
 }
 
 #[derive(Debug)]

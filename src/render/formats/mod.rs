@@ -30,7 +30,7 @@ use super::Origin;
 use super::diff::DocumentDiff;
 use super::messages::RulePlaces;
 
-pub use check::CheckReport;
+pub use check::{CheckOutput, CheckReport};
 pub use diff::Diff;
 pub use drift::{DriftFormat, DriftReport};
 pub use explanation::{ExplanationOptions, Explanations};
