@@ -27,5 +27,6 @@ mod pages;
 mod places;
 mod properties;
 mod screen;
+mod secret_texts;
 mod warnings;
 mod words;
