@@ -1,6 +1,5 @@
 //! Names, labels, messages and file names that mean harm: inert in every format of every command.
 
-use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::folder::{Folder, RunOutput, write};

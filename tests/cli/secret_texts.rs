@@ -2,7 +2,6 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use sha2::{Digest as _, Sha256};
 
