@@ -219,8 +219,7 @@ const COMMANDS: [&str; 38] = [
 
 #[test]
 fn texts_are_inert_in_all_formats() {
-    let slow = std::env::var_os("KYV_REAL_PROGRAMS").is_some_and(|value| value == "1");
-    let cases = if slow { 30 } else { 4 };
+    let cases = if test_support::has_real_programs() { 30 } else { 4 };
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let texts = proptest::collection::vec(proptest::sample::select(FRAGMENTS.to_vec()), 1..4);
     let checked = runner.run(&texts, |fragments| {

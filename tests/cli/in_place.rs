@@ -108,8 +108,7 @@ fn end_at_random(files: &Files, end: impl Fn(&mut Child, usize), check: impl Fn(
     assert_eq!(files.edited(), files.files.len());
     let mut dice = 1_u64;
     let mut is_in_the_middle = false;
-    let slow = std::env::var_os("KYV_REAL_PROGRAMS").is_some_and(|value| value == "1");
-    let ends = if slow { MANY_ENDS } else { ENDS };
+    let ends = if test_support::has_real_programs() { MANY_ENDS } else { ENDS };
     for number in 0..MAX_ENDS {
         if number >= ends && is_in_the_middle {
             return;

@@ -220,8 +220,7 @@ fn assert_hides(hidden: &[String], command: &str, text: &str) {
 
 #[test]
 fn values_of_secrets_are_in_no_output() {
-    let slow = std::env::var_os("KYV_REAL_PROGRAMS").is_some_and(|value| value == "1");
-    let cases = if slow { 10 } else { 2 };
+    let cases = if test_support::has_real_programs() { 10 } else { 2 };
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let checked = runner.run(
         &("[A-Z][a-z]{5}[0-9]{4}[a-zA-Z]{4,9}", "[A-Z][a-z]{6}[0-9]{3}[a-z]{3}"),

@@ -1,7 +1,7 @@
 //! Servers that mean harm: each run ends, with an error and within bounds, and credentials stay with the server of the kubeconfig.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use flate2::{Compress, Compression, FlushCompress};
 use test_support::process_usage::ProcessUsage;
@@ -84,10 +84,8 @@ fn lists_that_never_end_are_given_up() {
     let configmaps = |path: &str| path.ends_with("/configmaps");
     for (names, turns, error) in [(&["a"][..], 3, again), (&[], usize::MAX, empty)] {
         let server = StubServer::start(move |request| endless(request, configmaps, names, turns));
-        let started = Instant::now();
         let run = Folder::new(&server).diff(&["configmaps"]);
         assert_eq!((run.code, &run.messages()[..2]), (Some(4), &[error, REST][..]), "{run:?}");
-        assert!(started.elapsed() < Duration::from_secs(300));
     }
     // Lists that are read whole, such as the targets of a rule.
     let secrets = |path: &str| path.ends_with("/secrets");

@@ -29,9 +29,14 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// Whether the slower tests run: `KYV_REAL_PROGRAMS` is 1.
+pub fn has_real_programs() -> bool {
+    std::env::var_os("KYV_REAL_PROGRAMS").is_some_and(|value| value == "1")
+}
+
 /// Whether `KYV_REAL_PROGRAMS` is not 1, which is said on stderr: the caller skips its test.
 pub fn skip_without_real_programs(what: &str) -> bool {
-    let is_wanted = std::env::var_os("KYV_REAL_PROGRAMS").is_some_and(|value| value == "1");
+    let is_wanted = has_real_programs();
     if !is_wanted {
         skipped(what, "real programs: set KYV_REAL_PROGRAMS=1; takes Go and minutes");
     }
