@@ -101,7 +101,7 @@ fn missing_named(id: TypeId, value: &Value, at: &Pointer, depth: usize) -> Optio
         Shape::Collection(kind) => missing(kind, value, at, depth),
         Shape::Struct(shape) => {
             let lacking = required(shape).find_map(|field| {
-                let found = value.get(field.name).filter(|found| !found.is_null());
+                let found = value.get(&field.key).filter(|found| !found.is_null());
                 match (found, stripped(&field.kind)) {
                     (None, Kind::Named(id)) => {
                         let empty = Value::empty_object();

@@ -26,7 +26,7 @@ pub(super) fn apply(id: TypeId, value: &mut Value, known: Option<&Value>) {
 fn apply_fields(shape: &Struct, value: &mut Value, known: Option<&Value>) {
     for (field, below) in shape.changing() {
         let Some(members) = value.as_object() else { return };
-        let mut place = members.get_index_of(field.name);
+        let mut place = members.get_index_of(&field.key);
         let member = place.and_then(|index| members.get_index(index)).map(|(_, member)| member);
         if let Some(default) = &field.default
             && (member.is_none() || field.empty.as_ref() == member)

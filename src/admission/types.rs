@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
 
-use crate::value::{GroupVersionKind, Number, Text, Value};
+use crate::value::{GroupVersionKind, Key, Number, Text, Value};
 
 use super::fields::Setter;
 use super::{conversions, defaults};
@@ -265,8 +265,8 @@ impl Named {
 
 impl Struct {
     /// The index of the field with this JSON name.
-    pub(super) fn find(&self, name: &str) -> Option<usize> {
-        self.fields.iter().position(|field| field.name == name)
+    pub(super) fn find(&self, key: &(impl Key + ?Sized)) -> Option<usize> {
+        self.fields.iter().position(|field| key.is(&field.key))
     }
 
     /// The fields that have a default or may get one below, and whether the latter.

@@ -13,6 +13,51 @@ use super::{Text, Value};
 /// Up to this length, linear search is faster than hashing.
 const LINEAR_SEARCH_MAX: usize = 16;
 
+/// What a member is looked up by: a string of any type. A [`Text`] is compared fastest.
+pub trait Key {
+    /// The key.
+    fn as_str(&self) -> &str;
+
+    /// Whether it is this key.
+    fn is(&self, key: &Text) -> bool {
+        self.as_str() == key.as_str()
+    }
+}
+
+impl Key for str {
+    fn as_str(&self) -> &str {
+        self
+    }
+}
+
+impl Key for String {
+    fn as_str(&self) -> &str {
+        self
+    }
+}
+
+impl Key for Text {
+    fn as_str(&self) -> &str {
+        self
+    }
+
+    #[inline]
+    fn is(&self, key: &Text) -> bool {
+        self == key
+    }
+}
+
+impl<K: Key + ?Sized> Key for &K {
+    fn as_str(&self) -> &str {
+        (**self).as_str()
+    }
+
+    #[inline]
+    fn is(&self, key: &Text) -> bool {
+        (**self).is(key)
+    }
+}
+
 /// The members of an object, in written order, with unique keys.
 ///
 /// Most Kubernetes objects have few members: small maps use linear search, only large ones have a hash index.
@@ -56,10 +101,10 @@ impl<V> Map<V> {
     }
 
     /// The index of a key.
-    pub fn get_index_of(&self, key: &str) -> Option<usize> {
+    pub fn get_index_of(&self, key: &(impl Key + ?Sized)) -> Option<usize> {
         match &self.places {
-            None => self.members.iter().position(|(known, _)| **known == *key),
-            Some(places) => places.get_index_of(key),
+            None => self.members.iter().position(|(known, _)| key.is(known)),
+            Some(places) => places.get_index_of(key.as_str()),
         }
     }
 
@@ -69,15 +114,15 @@ impl<V> Map<V> {
     }
 
     /// Whether there is a member with this key.
-    pub fn contains_key(&self, key: &str) -> bool {
+    pub fn contains_key(&self, key: &(impl Key + ?Sized)) -> bool {
         self.get_index_of(key).is_some()
     }
 
     /// The value of this key.
-    pub fn get(&self, key: &str) -> Option<&V> {
+    pub fn get(&self, key: &(impl Key + ?Sized)) -> Option<&V> {
         match &self.places {
-            None => self.members.iter().find(|(known, _)| **known == *key).map(|(_, value)| value),
-            Some(places) => self.members.get(places.get_index_of(key)?).map(|(_, value)| value),
+            None => self.members.iter().find(|(known, _)| key.is(known)).map(|(_, value)| value),
+            Some(places) => self.members.get(places.get_index_of(key.as_str())?).map(|(_, value)| value),
         }
     }
 
@@ -96,13 +141,13 @@ impl<V> Map<V> {
     }
 
     /// The member with this key, with its index and its key.
-    pub fn get_full(&self, key: &str) -> Option<(usize, &Text, &V)> {
+    pub fn get_full(&self, key: &(impl Key + ?Sized)) -> Option<(usize, &Text, &V)> {
         let index = self.get_index_of(key)?;
         self.get_index(index).map(|(key, value)| (index, key, value))
     }
 
     /// The member with this key, with its key.
-    pub fn get_key_value(&self, key: &str) -> Option<(&Text, &V)> {
+    pub fn get_key_value(&self, key: &(impl Key + ?Sized)) -> Option<(&Text, &V)> {
         self.get_index(self.get_index_of(key)?)
     }
 
@@ -112,7 +157,7 @@ impl<V> Map<V> {
     }
 
     /// The mutable value of this key.
-    pub fn get_mut(&mut self, key: &str) -> Option<&mut V> {
+    pub fn get_mut(&mut self, key: &(impl Key + ?Sized)) -> Option<&mut V> {
         let index = self.get_index_of(key)?;
         self.members.get_mut(index).map(|(_, value)| value)
     }
@@ -160,12 +205,12 @@ impl<V> Map<V> {
     }
 
     /// Removes a member and keeps the order of the others.
-    pub fn shift_remove(&mut self, key: &str) -> Option<V> {
+    pub fn shift_remove(&mut self, key: &(impl Key + ?Sized)) -> Option<V> {
         self.shift_remove_full(key).map(|(_, _, value)| value)
     }
 
     /// As [`Map::shift_remove`]; returns the index and the key too.
-    pub fn shift_remove_full(&mut self, key: &str) -> Option<(usize, Text, V)> {
+    pub fn shift_remove_full(&mut self, key: &(impl Key + ?Sized)) -> Option<(usize, Text, V)> {
         let index = self.get_index_of(key)?;
         if let Some(places) = &mut self.places {
             places.shift_remove_index(index);

@@ -22,12 +22,14 @@ mod version;
 
 use std::sync::Arc;
 
+use smol_str::SmolStr;
+
 pub use change::{Change, ChangeKind, changes, changes_within};
 pub use duration::{DurationError, GoDuration};
 pub use escape::{EscapeError, json_escape};
 pub use float::{exponent_text, float_text};
 pub use json::{JsonError, JsonReader, MAX_DEPTH, Places};
-pub use map::{Entry, Map, MapIter, OccupiedEntry, VacantEntry};
+pub use map::{Entry, Key, Map, MapIter, OccupiedEntry, VacantEntry};
 pub use number::Number;
 pub use object::{GroupVersionKind, ObjectRef};
 pub use path_set::{PathSet, Step, are_aligned};
@@ -36,8 +38,12 @@ pub use quantity::{Quantity, QuantityError};
 pub use shortest::{aligned, shortest_changes};
 pub use version::{Version, VersionError};
 
-/// A string of an object: shared, immutable.
-pub type Text = Arc<str>;
+/// A string of an object, immutable. Short ones, as most names are, are stored in place: copies share no counter that
+/// threads would contend for. Longer ones are shared.
+pub type Text = SmolStr;
+
+// A text is as large as a value: no more is copied with it.
+const _: () = assert!(size_of::<Value>() == size_of::<Text>());
 
 /// A text as a message quotes it: after `max_chars` characters it is cut, which `…` shows.
 pub fn shortened(text: &str, max_chars: usize) -> String {
@@ -165,7 +171,7 @@ impl Value {
     }
 
     /// The member with this name; `None` if this is not an object.
-    pub fn get(&self, key: &str) -> Option<&Self> {
+    pub fn get(&self, key: &(impl Key + ?Sized)) -> Option<&Self> {
         self.as_object()?.get(key)
     }
 
@@ -264,17 +270,17 @@ impl Value {
     }
 
     /// Removes a member and keeps the order of the others.
-    pub fn remove(&mut self, key: &str) -> Option<Self> {
+    pub fn remove(&mut self, key: &(impl Key + ?Sized)) -> Option<Self> {
         self.get(key)?;
         self.as_object_mut()?.shift_remove(key)
     }
 
-    /// Whether two values share the same storage, and so are equal.
+    /// Whether two values share the same storage, or are equal strings.
     pub fn same_storage(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Array(a), Self::Array(b)) => Arc::ptr_eq(a, b),
             (Self::Object(a), Self::Object(b)) => Arc::ptr_eq(a, b),
-            (Self::String(a), Self::String(b)) => Arc::ptr_eq(a, b),
+            (Self::String(a), Self::String(b)) => a == b,
             _ => false,
         }
     }

@@ -18,8 +18,8 @@ enum Repr {
     Int(i64),
     /// The same, marked as having an integer type in Kyverno, where other numbers are floats.
     Typed(i64),
-    /// Any other number, as valid JSON text.
-    Text(Text),
+    /// Any other number, as valid JSON text. Boxed: few numbers are, and values stay small.
+    Text(Box<Text>),
 }
 
 impl Number {
@@ -35,7 +35,7 @@ impl Number {
         {
             return Some(Self(Repr::Int(value)));
         }
-        text.parse::<f64>().ok()?.is_finite().then(|| Self(Repr::Text(text.into())))
+        text.parse::<f64>().ok()?.is_finite().then(|| Self(Repr::Text(Box::new(text.into()))))
     }
 
     /// A number from a float, in the format of Go's JSON encoder. `None` for infinities and NaN.

@@ -138,8 +138,7 @@ impl Editor<'_> {
         let differs = |(_, _, was, is): &Changed<'v>| was != is;
         match (before, after) {
             (Value::Object(old), Value::Object(new)) if !at.list && old.len() == new.len() => {
-                let keeps = |(was, is): (&Text, &Text)| Text::ptr_eq(was, is) || was == is;
-                if !old.keys().zip(new.keys()).all(keeps) || self.outline.merges(at)? {
+                if !old.keys().eq(new.keys()) || self.outline.merges(at)? {
                     return Ok(None);
                 }
                 let pairs = old.iter().zip(new.values()).enumerate();

@@ -212,7 +212,7 @@ impl<'a> Editor<'a> {
         new: &'v Map,
     ) -> Result<Vec<PlannedEntry<'v>>, Fallback> {
         let is_plain = |entry: &Child| entry.key.is_some_and(|key| !key.merge);
-        let keeps = |((was, _), (is, _)): ((&Text, _), (&Text, _))| Text::ptr_eq(was, is) || was == is;
+        let keeps = |((was, _), (is, _)): ((&Text, _), (&Text, _))| was == is;
         if entries.len() == old.len()
             && old.len() <= new.len()
             && entries.iter().all(is_plain)

@@ -222,7 +222,7 @@ fn a_namespaced_policy_keeps_to_its_namespace() {
     for [rule, place, words] in rows(NAMESPACED) {
         refused(&document(rule), &format!("spec.rules[0].{place}"), words);
     }
-    assert_eq!(load(&document("MATCH, PATCH")).meta.full_name().as_ref(), "x/p");
+    assert_eq!(&*load(&document("MATCH, PATCH")).meta.full_name(), "x/p");
 }
 
 #[test]
