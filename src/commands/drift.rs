@@ -16,6 +16,9 @@ Examples:
   # What Argo CD shows as OutOfSync because of policies in the cluster
   kubectl kyv drift -p policies/ -f manifests/ -R
 
+  # What explains each difference between manifests and the cluster
+  kubectl kyv drift --cluster-policies -f manifests/ -R --live
+
   # The rules of the application that ignore it
   kubectl kyv drift -p policies/ -k overlays/prod -o argocd";
 
@@ -23,6 +26,9 @@ Examples:
 ///
 /// A field that only the cluster has is no difference for Argo CD. One that Git sets is, if a policy gives it another value;
 /// and so is a list without merge key. -o argocd prints the ignoreDifferences of an application, as narrow as they can be.
+///
+/// With --live, each manifest is compared with the object in the cluster. A difference comes from a policy, is a default of the
+/// API server, or is drift: someone changed the object.
 ///
 /// Exits with 1 if an object would be OutOfSync or could not be compared, with 0 if not.
 #[derive(Debug, Args)]

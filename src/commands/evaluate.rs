@@ -270,7 +270,7 @@ impl<'a, W: World> Evaluator<'a, W> {
     ) -> Option<Value> {
         let old = self.old.find(value);
         let of_cluster = self.stored.filter(|_| old.is_none()).and_then(|stored| {
-            if self.engine.concerns(kind) {
+            if self.engine.concerns(kind) || self.check == PolicyCheck::Drift {
                 return stored.find(value);
             }
             stored.pass(value);
@@ -288,12 +288,26 @@ impl<'a, W: World> Evaluator<'a, W> {
             PolicyCheck::Together => check::findings(self.engine, &report, (stored, is_update), self.world),
             PolicyCheck::None | PolicyCheck::Drift => Vec::new(),
         };
-        let is_new = self.check == PolicyCheck::Drift && report.is_changed();
-        let drift = is_new.then(|| drift::drift(self.engine, &report)).flatten();
+        let drift = match self.check {
+            PolicyCheck::Drift => self.drift(&report, of_cluster.as_ref()),
+            PolicyCheck::None | PolicyCheck::Together => None,
+        };
         let stored = of_cluster.filter(|_| self.engine.has_targets());
         let evaluation = Evaluation::new(at.clone(), report);
         evaluated.objects.push(Evaluation { second_run, findings, drift, is_update, stored, ..evaluation });
         after
+    }
+
+    /// What a GitOps tool shows of an object, compared with the one in the cluster if there is one. That one may have been
+    /// created with the policies, or updated.
+    fn drift(&self, report: &ObjectReport, of_cluster: Option<&Value>) -> Option<Drift> {
+        match of_cluster {
+            Some(live) => {
+                let created = self.engine.mutate(&report.before, None, self.world);
+                drift::live_drift(self.engine, &[report, &created], live)
+            }
+            None => report.is_changed().then(|| drift::drift(self.engine, report)).flatten(),
+        }
     }
 
     /// Evaluates an item without a kind of its own: in a `PodList` it is a Pod. The result has no kind either.

@@ -2,7 +2,7 @@
 
 use crate::patch::{ListStrategy, Schemas};
 use crate::report::{DriftKind, DriftStep};
-use crate::value::{Text, Value};
+use crate::value::{GroupVersionKind, Text, Value};
 
 use super::{Comparison, Place};
 
@@ -14,17 +14,9 @@ impl Comparison<'_> {
             }
             return;
         }
-        let names: Vec<Option<&str>> = place
-            .path
-            .iter()
-            .map(|step| match step {
-                DriftStep::Key(key) => Some(&**key),
-                DriftStep::Element { .. } | DriftStep::Item(_) => None,
-            })
-            .collect();
-        match self.schemas.list_strategy(self.kind, &names) {
+        match strategy(self.schemas, self.kind, &place.path) {
             ListStrategy::Keys(keys) => match keys.first().map(|key| Text::from(*key)) {
-                Some(key) if has_keys([config, in_git, live], &key) => {
+                Some(key) if has_keys(&[config, in_git, live], &key) => {
                     self.keyed(&key, (config, in_git), live, place);
                 }
                 _ => self.whole(in_git, live, place),
@@ -94,6 +86,22 @@ impl Comparison<'_> {
     }
 }
 
+/// How the list at a place is merged.
+pub(super) fn strategy<'s>(
+    schemas: &'s Schemas,
+    kind: &GroupVersionKind,
+    path: &[DriftStep],
+) -> ListStrategy<'s> {
+    let names: Vec<Option<&str>> = path
+        .iter()
+        .map(|step| match step {
+            DriftStep::Key(key) => Some(&**key),
+            DriftStep::Element { .. } | DriftStep::Item(_) => None,
+        })
+        .collect();
+    schemas.list_strategy(kind, &names)
+}
+
 /// Whether a list of a custom resource counts as unchanged: it has as many elements, and each has what Git sets. Source:
 /// `matchesArray` of json-patch 4.12, which Argo CD 3.2 compares them with.
 fn matches_list(live: &[Value], config: &[Value]) -> bool {
@@ -111,7 +119,7 @@ fn matches(live: &Value, config: &Value) -> bool {
 }
 
 /// Whether all elements have the key, each another value.
-fn has_keys(lists: [&[Value]; 3], key: &str) -> bool {
+pub(super) fn has_keys(lists: &[&[Value]], key: &str) -> bool {
     lists.iter().all(|list| {
         let values: Vec<Option<&Value>> = list.iter().map(|element| element.get(key)).collect();
         let is_first = |index: usize| values[index].is_some() && !values[..index].contains(&values[index]);

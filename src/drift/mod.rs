@@ -5,38 +5,96 @@
 //! a whole. Source: `pkg/diff` of gitops-engine.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod cluster;
 mod lists;
+mod managers;
 
 use crate::engine::Engine;
 use crate::patch::Schemas;
-use crate::report::{Drift, DriftField, DriftKind, DriftStep, ObjectReport};
-use crate::value::{GroupVersionKind, Map, Pointer, Value};
+use crate::report::{Cause, Drift, DriftField, DriftKind, DriftStep, ObjectReport, PolicyReport, RuleReport};
+use crate::value::{GroupVersionKind, Map, Pointer, Text, Value};
 
 /// The nesting of objects that is compared.
 const MAX_DEPTH: usize = 200;
 
 /// The differences of an object that policies changed; `None` if it has no kind or no name, so that no tool keeps it in sync.
 pub fn drift(engine: &Engine, report: &ObjectReport) -> Option<Drift> {
-    let kind = GroupVersionKind::of(&report.before)?;
-    report.before.path(&["metadata", "name"])?;
-    let settings = engine.settings();
-    let view =
-        |object: &Value| settings.admission.as_ref().and_then(|admission| admission.view(object, &kind).ok());
-    let (in_git, live) = (view(&report.before), view(&report.after));
-    let is_incomplete = in_git.is_none() || live.is_none();
-    let (in_git, live) = match (in_git, live) {
-        (Some(in_git), Some(live)) => (in_git, live),
-        _ => (report.before.clone(), report.after.clone()),
-    };
-    // Argo CD knows the lists of built-in kinds alone.
-    let schemas = Schemas::kubernetes();
-    let mut comparison = Comparison { report, schemas: &schemas, kind: &kind, found: Vec::new() };
-    let mut place = Place::default();
-    let config = with_data(&report.before, &in_git);
-    if let [Some(config), Some(in_git), Some(live)] = [&config, &in_git, &live].map(Value::as_object) {
-        comparison.maps(config, in_git, live, &mut place);
+    let sides = Sides::new(engine, report)?;
+    Some(Drift { fields: sides.predicted(), is_incomplete: sides.is_incomplete, live: None })
+}
+
+/// The differences between an object and the one in a cluster. `reports` has what policies do with the object, each in another
+/// request: what one of them explains is theirs.
+pub fn live_drift(engine: &Engine, reports: &[&ObjectReport], live: &Value) -> Option<Drift> {
+    let sides = reports.iter().map(|report| Sides::new(engine, report)).collect::<Option<Vec<_>>>()?;
+    let first = sides.first()?;
+    let live = cluster::without_last_applied(live);
+    let fields = cluster::shown(&sides, &live);
+    let others = cluster::others(&sides, &live, &fields);
+    Some(Drift { fields, is_incomplete: first.is_incomplete, live: Some(others) })
+}
+
+/// An object in Git and what becomes of it.
+struct Sides<'a> {
+    report: &'a ObjectReport,
+    kind: GroupVersionKind,
+    /// Argo CD knows the lists of built-in kinds alone.
+    schemas: Schemas,
+    /// What Git sets.
+    config: Value,
+    /// The same with the defaults of the API server.
+    in_git: Value,
+    /// The same with the changes of policies.
+    predicted: Value,
+    is_incomplete: bool,
+}
+
+impl<'a> Sides<'a> {
+    fn new(engine: &Engine, report: &'a ObjectReport) -> Option<Self> {
+        let kind = GroupVersionKind::of(&report.before)?;
+        report.before.path(&["metadata", "name"])?;
+        let settings = engine.settings();
+        let view = |object: &Value| {
+            settings.admission.as_ref().and_then(|admission| admission.view(object, &kind).ok())
+        };
+        let (in_git, predicted) = (view(&report.before), view(&report.after));
+        let is_incomplete = in_git.is_none() || predicted.is_none();
+        let (in_git, predicted) = match (in_git, predicted) {
+            (Some(in_git), Some(predicted)) => (in_git, predicted),
+            _ => (report.before.clone(), report.after.clone()),
+        };
+        let config = with_data(&report.before, &in_git);
+        Some(Self { report, kind, schemas: Schemas::kubernetes(), config, in_git, predicted, is_incomplete })
     }
-    Some(Drift { fields: comparison.found, is_incomplete })
+
+    /// The differences between Git and what policies make of it.
+    fn predicted(&self) -> Vec<DriftField> {
+        self.compared(&self.in_git, &self.predicted)
+    }
+
+    /// The differences between two objects in what Git sets.
+    fn compared(&self, in_git: &Value, live: &Value) -> Vec<DriftField> {
+        let mut comparison =
+            Comparison { report: self.report, schemas: &self.schemas, kind: &self.kind, found: Vec::new() };
+        if let [Some(config), Some(in_git), Some(live)] = [&self.config, in_git, live].map(Value::as_object) {
+            comparison.maps(config, in_git, live, &mut Place::default());
+        }
+        comparison.found
+    }
+}
+
+/// The policies and rules of a report that wrote a field.
+fn cause(report: &ObjectReport, field: &Pointer) -> Cause {
+    let fields = std::slice::from_ref(field);
+    let policies = report.writers(fields);
+    if policies.is_empty() && !field.is_root() {
+        // The API server made it of another field that they changed.
+        return cause(report, &Pointer::ROOT);
+    }
+    let name = |(policy, rule): (&PolicyReport, &RuleReport)| -> Text {
+        if rule.is_policy { policy.policy.clone() } else { format!("{}/{}", policy.policy, rule.rule).into() }
+    };
+    Cause::Policies { policies, rules: report.writing_rules(fields).map(name).collect() }
 }
 
 /// A Secret with the `data` that its `stringData` becomes, as Argo CD compares it. Other objects as they are.
@@ -68,7 +126,7 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Compares what Git sets. `in_git` is the same with the defaults of the API server.
+    /// Compares what Git sets. `in_git` is the same with the defaults of the API server, and perhaps with changes of policies.
     fn maps(&mut self, config: &Map, in_git: &Map, live: &Map, place: &mut Place) {
         if place.path.len() > MAX_DEPTH {
             return;
@@ -106,12 +164,8 @@ impl Comparison<'_> {
     }
 
     fn add(&mut self, place: &Place, kind: DriftKind) {
-        let mut policies = self.report.writers(std::slice::from_ref(&place.live));
-        if policies.is_empty() {
-            // The API server made it of another field that they changed.
-            policies = self.report.writers(&[Pointer::ROOT]);
-        }
-        self.found.push(DriftField { path: place.path.clone(), kind, policies });
+        let cause = cause(self.report, &place.live);
+        self.found.push(DriftField { path: place.path.clone(), kind, cause });
     }
 }
 

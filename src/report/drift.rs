@@ -9,8 +9,36 @@ pub struct DriftField {
     pub path: Vec<DriftStep>,
     /// What differs.
     pub kind: DriftKind,
-    /// The policies that changed it.
-    pub policies: Vec<Text>,
+    /// Where the other value comes from.
+    pub cause: Cause,
+}
+
+/// Where a value of a cluster comes from that the object in Git does not have.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cause {
+    /// Policies set it, or removed what was there.
+    Policies {
+        /// Their names.
+        policies: Vec<Text>,
+        /// Their rules: `policy/rule`, or `policy` where that is all.
+        rules: Vec<Text>,
+    },
+    /// No policy explains it: someone else changed the object in the cluster.
+    Others {
+        /// The field managers that own the field, as `metadata.managedFields` of the object has them.
+        managers: Vec<Text>,
+    },
+}
+
+/// A difference that no GitOps tool shows, because Git does not set the field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OtherField {
+    /// Its place in the object.
+    pub path: Vec<DriftStep>,
+    /// Where the value comes from.
+    pub cause: Cause,
+    /// Whether the cluster does not have what policies would set.
+    pub is_missing: bool,
 }
 
 /// A step to a place in an object.
@@ -51,4 +79,15 @@ pub struct Drift {
     pub fields: Vec<DriftField>,
     /// Whether the comparison is incomplete, because the defaults or lists of the kind are not known.
     pub is_incomplete: bool,
+    /// What a comparison with the object in a cluster found beside; `None` if the object was not compared with one.
+    pub live: Option<LiveDrift>,
+}
+
+/// What else differs between an object in Git and the one in a cluster.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LiveDrift {
+    /// Fields that Git does not set, and what policies would set and the cluster does not have.
+    pub others: Vec<OtherField>,
+    /// How many values are defaults of the API server.
+    pub defaults: usize,
 }

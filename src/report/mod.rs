@@ -28,7 +28,7 @@ use crate::value::{Change, ObjectRef, Pointer, Text, Value, changes};
 pub use check_finding::{CheckFinding, CheckFindingKind, Settling};
 pub use coverage::{MissingBranch, RuleCoverage};
 pub use diagnostic::{Diagnostic, Severity};
-pub use drift::{Drift, DriftField, DriftKind, DriftStep};
+pub use drift::{Cause, Drift, DriftField, DriftKind, DriftStep, LiveDrift, OtherField};
 pub use finding::{FilePlace, Finding, FindingGroup, FindingResult};
 pub use impact::Impact;
 pub use missing_data::MissingData;
@@ -179,16 +179,23 @@ impl ObjectReport {
     /// are discarded.
     pub fn writers(&self, fields: &[Pointer]) -> Vec<Text> {
         let mut found: Vec<Text> = Vec::new();
-        for (policy, rule) in self.rules().filter(|(policy, _)| !policy.has_error()) {
-            let changes = rule.changes();
-            let touches = |field: &Pointer| {
-                changes.iter().any(|one| one.pointer.contains(field) || field.contains(&one.pointer))
-            };
-            if fields.iter().any(touches) && !found.contains(&policy.policy) {
+        for (policy, _) in self.writing_rules(fields) {
+            if !found.contains(&policy.policy) {
                 found.push(policy.policy.clone());
             }
         }
         found
+    }
+
+    /// The rules that changed one of these fields, or something above or below one, with their policies.
+    pub fn writing_rules(&self, fields: &[Pointer]) -> impl Iterator<Item = (&PolicyReport, &RuleReport)> {
+        self.rules().filter(|(policy, rule)| {
+            let changes = if policy.has_error() { Vec::new() } else { rule.changes() };
+            let touches = |field: &Pointer| {
+                changes.iter().any(|one| one.pointer.contains(field) || field.contains(&one.pointer))
+            };
+            fields.iter().any(touches)
+        })
     }
 
     /// The reports of all rules, with their policies.

@@ -7,8 +7,10 @@ use std::fs;
 use std::path::Path;
 
 use kyv::admission::Admission;
+use kyv::drift::live_drift;
 use kyv::engine::{EmptyWorld, Engine, Settings};
 use kyv::policy::PolicySet;
+use kyv::report::{Cause, Drift, ObjectReport};
 use kyv::semantics::Semantics;
 use kyv::source::PolicyLoader;
 use kyv::value::{GroupVersionKind, Value};
@@ -77,7 +79,25 @@ struct Case {
     is_out_of_sync: bool,
     is_ignorable: bool,
     rules: Json,
+    /// Live objects that someone else changed, and whether that shows as OutOfSync.
+    edited: Vec<(Json, bool)>,
 }
+
+/// What someone may change in a live object.
+const EDITS: [fn(&mut Json); 7] = [
+    |live| live["metadata"]["labels"]["edited"] = json!("by-hand"),
+    |live| live["metadata"]["labels"]["app"] = json!("edited"),
+    |live| drop(live["metadata"].as_object_mut().and_then(|metadata| metadata.remove("labels"))),
+    |live| live["spec"]["replicas"] = json!(7),
+    |live| live["spec"]["template"]["spec"]["containers"][0]["image"] = json!("edited:9"),
+    |live| {
+        let containers = live["spec"]["template"]["spec"]["containers"].as_array_mut();
+        containers
+            .into_iter()
+            .for_each(|list| list.insert(0, json!({"name": "edited", "image": "edited:9"})));
+    },
+    |live| live["spec"]["template"]["spec"]["tolerations"] = json!([{"key": "edited", "operator": "Exists"}]),
+];
 
 #[test]
 fn argo_cd_shows_what_is_predicted() {
@@ -133,6 +153,32 @@ fn argo_cd_shows_what_is_predicted() {
             fault(index, if answer.modified { "is OutOfSync" } else { "is Synced" }, &answer);
         }
     }
+    let edits: Vec<(&str, Json, bool)> = cases
+        .iter()
+        .flat_map(|case| {
+            case.edited.iter().map(|(live, is_shown)| {
+                (&*case.name, json!({"config": case.config, "live": live}), *is_shown)
+            })
+        })
+        .collect();
+    let questions: Vec<Json> = edits.iter().map(|(_, question, _)| question.clone()).collect();
+    let answers = argo::compare(&questions);
+    let wrong = edits.iter().zip(&answers).filter(|((_, _, is_shown), answer)| answer.modified != *is_shown);
+    let wrong: Vec<String> = wrong
+        .map(|((name, question, is_shown), answer)| {
+            format!(
+                "{name}: OutOfSync {is_shown} of {question}\nlive {}\npredicted {}",
+                answer.live, answer.predicted
+            )
+        })
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        edits.len(),
+        wrong[..wrong.len().min(4)].join("\n\n")
+    );
     let with_rules = |case: &Case| {
         case.is_out_of_sync.then(|| json!({"config": case.config, "live": case.live, "ignore": case.rules}))
     };
@@ -157,13 +203,15 @@ fn argo_cd_shows_what_is_predicted() {
         }
     }
     log(&format!(
-        "drift: {} policies, {} objects: {} Synced and {} OutOfSync as predicted, {} with rules, {} with another change",
+        "drift: {} policies, {} objects: {} Synced and {} OutOfSync as predicted, {} with rules, {} with another change, \
+         {} live objects that others changed",
         policies.len(),
         objects.len(),
         counts[0],
         counts[1],
         counts[2],
-        counts[3]
+        counts[3],
+        edits.len()
     ));
     assert!(
         faults.is_empty(),
@@ -210,6 +258,7 @@ fn cases_of(name: &str, policy: &str, objects: &[Json]) -> Vec<Case> {
         let rules: Vec<&Json> = rules
             .filter(|rule| rule["name"] == object["metadata"]["name"] && rule["kind"] == object["kind"])
             .collect();
+        let edited = edited(&engine, &evaluated, &live, &admission);
         let text = |field: &Json| field["difference"].as_str().unwrap_or_default().to_owned();
         cases.push(Case {
             differences: fields.iter().map(text).collect(),
@@ -219,7 +268,34 @@ fn cases_of(name: &str, policy: &str, objects: &[Json]) -> Vec<Case> {
             is_out_of_sync: !fields.is_empty(),
             is_ignorable: fields.iter().all(|field| field["ignorable"] == true),
             rules: json!(rules),
+            edited,
         });
     }
     cases
+}
+
+/// A live object as others changed it, as the API server stores it, and whether that shows. What they changed is never
+/// explained by policies, and what policies changed is.
+fn edited(engine: &Engine, report: &ObjectReport, live: &Value, admission: &Admission) -> Vec<(Json, bool)> {
+    let kind = GroupVersionKind::of(live).expect("a kind");
+    let drift = |live: &Value| live_drift(engine, &[report], live).expect("a name");
+    let is_explained = |drift: &Drift| {
+        let of_others = |cause: &Cause| matches!(cause, Cause::Others { .. });
+        let others = drift.live.as_ref().map_or(&[][..], |live| &live.others);
+        !drift.fields.iter().any(|field| of_others(&field.cause))
+            && !others.iter().any(|other| other.is_missing || of_others(&other.cause))
+    };
+    assert!(is_explained(&drift(live)), "{}", live.to_json());
+    let is_workload = live.path(&["spec", "template", "spec", "containers"]).is_some();
+    let edits = EDITS.iter().take(if is_workload { EDITS.len() } else { 3 });
+    let states = edits.filter_map(|edit| {
+        let mut edited: Json = serde_json::from_str(&live.to_json()).expect("JSON");
+        edit(&mut edited);
+        let edited = Value::from_json(&edited.to_string()).expect("JSON");
+        let edited = admission.view(&edited, &kind).ok().filter(|edited| edited != live)?;
+        let found = drift(&edited);
+        assert!(!is_explained(&found), "{found:?}\n{}", edited.to_json());
+        Some((serde_json::from_str(&edited.to_json()).expect("JSON"), !found.fields.is_empty()))
+    });
+    states.collect()
 }

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use crate::render::json::number;
 use crate::render::printable::{printable_json, printable_line};
 use crate::render::{Origin, counted};
-use crate::report::{Diagnostic, Drift, DriftField, DriftKind, DriftStep};
-use crate::value::{ObjectRef, Pointer, Value};
+use crate::report::{Cause, Diagnostic, Drift, DriftField, DriftKind, DriftStep, LiveDrift, OtherField};
+use crate::value::{ObjectRef, Pointer, Text, Value};
 use crate::yaml::print;
 
 use super::report::diagnostic_json;
@@ -65,7 +65,8 @@ impl FormatWriter for DriftWriter {
     fn write(&mut self, view: &DocumentView<'_>, _: Prepared, _: &mut dyn Write) -> io::Result<()> {
         for object in &view.objects {
             let (Some(drift), Some(name)) = (object.drift, &object.report.object) else { continue };
-            if !drift.fields.is_empty() || drift.is_incomplete {
+            let has_others = drift.live.as_ref().is_some_and(|live| !live.others.is_empty());
+            if !drift.fields.is_empty() || drift.is_incomplete || has_others {
                 let origin = view.origin(object);
                 self.objects.push(DriftingObject { object: name.clone(), origin, drift: drift.clone() });
             }
@@ -90,10 +91,7 @@ impl DriftWriter {
             let state = if drift.fields.is_empty() { "Synced" } else { "OutOfSync" };
             out_of_sync += usize::from(!drift.fields.is_empty());
             let _ = writeln!(text, "{} ({origin}): {state}", printable_line(&object.to_string()));
-            for field in &drift.fields {
-                let policies = field.policies.join(", ");
-                let by = if policies.is_empty() { String::new() } else { format!(" by {policies}") };
-                let line = format!("{}: {}{by}", jq_path(&field.path), kind_text(field.kind));
+            for line in lines(drift) {
                 let _ = writeln!(text, "  {}", printable_line(&line));
             }
             if drift.is_incomplete {
@@ -118,6 +116,10 @@ impl DriftWriter {
                 ("origin", Value::from(origin.to_string())),
                 ("fields", Value::array(drift.fields.iter().map(field_json).collect())),
             ]);
+            if let Some(LiveDrift { others, defaults }) = &drift.live {
+                row.insert("others", Value::array(others.iter().map(other_json).collect()));
+                row.insert("defaults", number(*defaults));
+            }
             if drift.is_incomplete {
                 row.insert("incomplete", Value::from(true));
             }
@@ -143,11 +145,11 @@ impl DriftWriter {
         }
         for DriftingObject { object, drift, .. } in &self.objects {
             for field in drift.fields.iter().filter(|field| rule(field).is_none()) {
-                let line = format!(
-                    "# {object}: {}: {}: no rule ignores that; apply the policies when you render",
-                    jq_path(&field.path),
-                    kind_text(field.kind)
-                );
+                let why = match &field.cause {
+                    Cause::Policies { .. } => "no rule ignores that; apply the policies when you render",
+                    Cause::Others { .. } => "drift, which no policy explains; no rule is written",
+                };
+                let line = format!("# {object}: {}: {}: {why}", jq_path(&field.path), kind_text(field.kind));
                 let _ = writeln!(text, "{}", printable_line(&line));
             }
         }
@@ -190,9 +192,9 @@ enum Rule {
     Expression(String),
 }
 
-/// The rule for a difference; `None` if there is none.
+/// The rule for a difference that policies explain; `None` if there is none.
 fn rule(field: &DriftField) -> Option<Rule> {
-    if field.kind == DriftKind::Order {
+    if field.kind == DriftKind::Order || matches!(field.cause, Cause::Others { .. }) {
         return None;
     }
     let mut pointer = Pointer::ROOT;
@@ -241,14 +243,57 @@ fn jq_path(path: &[DriftStep]) -> String {
     text.strip_suffix(" | ").map_or_else(|| text.clone(), str::to_owned)
 }
 
+/// The lines of an object: what is OutOfSync, and what else a cluster has.
+fn lines(drift: &Drift) -> Vec<String> {
+    let shown = drift.fields.iter().map(|field| {
+        format!("{}: {}{}", jq_path(&field.path), kind_text(field.kind), cause_text(&field.cause))
+    });
+    let mut lines: Vec<String> = shown.collect();
+    let Some(live) = &drift.live else { return lines };
+    lines.extend(live.others.iter().map(|other| {
+        let state = if other.is_missing { "not in the cluster" } else { "not in Git" };
+        let cause = cause_text(&other.cause);
+        let cause =
+            cause.strip_prefix(" by").map_or_else(|| cause.clone(), |rules| format!(", set by{rules}"));
+        format!("{}: {state}{cause}", jq_path(&other.path))
+    }));
+    if live.defaults > 0 {
+        lines.push(format!("{} of the API server", counted(live.defaults, "default")));
+    }
+    lines
+}
+
+fn cause_text(cause: &Cause) -> String {
+    match cause {
+        Cause::Policies { rules, .. } if rules.is_empty() => String::new(),
+        Cause::Policies { rules, .. } => format!(" by {}", rules.join(", ")),
+        Cause::Others { managers } if managers.is_empty() => ", drift".into(),
+        Cause::Others { managers } => format!(", drift by {}", managers.join(", ")),
+    }
+}
+
+/// Where the value comes from.
+fn cause_members(cause: &Cause) -> [(&'static str, Value); 3] {
+    let texts = |texts: &[Text]| Value::array(texts.iter().cloned().map(Value::String).collect());
+    let (policies, rules, managers): (&[Text], &[Text], &[Text]) = match cause {
+        Cause::Policies { policies, rules } => (policies, rules, &[]),
+        Cause::Others { managers } => (&[], &[], managers),
+    };
+    [("policies", texts(policies)), ("rules", texts(rules)), ("managers", texts(managers))]
+}
+
 fn field_json(field: &DriftField) -> Value {
-    let policies = field.policies.iter().cloned().map(Value::String).collect();
-    Value::from_iter([
+    let own = [
         ("path", Value::from(jq_path(&field.path))),
         ("difference", Value::from(kind_text(field.kind))),
-        ("policies", Value::array(policies)),
         ("ignorable", Value::from(rule(field).is_some())),
-    ])
+    ];
+    own.into_iter().chain(cause_members(&field.cause)).collect()
+}
+
+fn other_json(other: &OtherField) -> Value {
+    let own = [("path", Value::from(jq_path(&other.path))), ("missing", Value::from(other.is_missing))];
+    own.into_iter().chain(cause_members(&other.cause)).collect()
 }
 
 const fn kind_text(kind: DriftKind) -> &'static str {

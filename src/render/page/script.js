@@ -253,13 +253,17 @@
   function driftItem(row) {
     const [kind, ...names] = row.object.split("/");
     const isOut = row.fields.length > 0;
+    const others = row.others ?? [];
+    const cause = (field) => [...field.rules, ...field.managers].join(", ");
     return {
       title: row.object, origin: row.origin, kind, namespace: names.length > 1 ? names[0] : "",
       states: [isOut ? "OutOfSync" : "Synced", row.incomplete && "incomplete"].filter(Boolean),
-      policies: unique(row.fields.flatMap((field) => field.policies)), isCounted: isOut,
+      policies: unique([...row.fields, ...others].flatMap((field) => field.policies)), isCounted: isOut,
       body: () => [
-        table("Differences", ["Field", "Difference", "Policies", "Can be ignored"], row.fields.map((field) => [
-          element("code", {}, field.path), field.difference, field.policies.join(", "), field.ignorable ? "yes" : "no"])),
+        isOut ? table("Differences", ["Field", "Difference", "By", "Can be ignored"], row.fields.map((field) => [
+          element("code", {}, field.path), field.difference, cause(field), field.ignorable ? "yes" : "no"])) : [],
+        others.length > 0 ? table("Not compared by Argo CD", ["Field", "State", "By"], others.map((field) => [
+          element("code", {}, field.path), field.missing ? "not in the cluster" : "not in Git", cause(field)])) : [],
         row.incomplete ? element("p", {}, "Incomplete: the defaults of this kind are not known") : [],
       ],
     };

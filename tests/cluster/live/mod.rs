@@ -2,6 +2,7 @@
 
 mod apply_output;
 mod connection;
+mod drift;
 mod impact;
 mod kubectl_plugin;
 mod kyverno_resources;
