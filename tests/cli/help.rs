@@ -62,7 +62,7 @@ fn help_is_a_flag_and_a_command() {
     for flag in ["-V", "--version"] {
         folder.run(&[flag]).is(0, concat!("kubectl-kyv ", env!("CARGO_PKG_VERSION"), "\n"), &[]);
     }
-    for command in ["check", "diff", "mutate", "explain", "test"] {
+    for command in ["check", "diff", "drift", "mutate", "explain", "lint", "test"] {
         let short = folder.run(&[command, "-h"]);
         assert!(short.code == Some(0) && short.stdout.lines().count() <= 24, "{command}");
         let long = folder.run(&[command, "--help"]).stdout;

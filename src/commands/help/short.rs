@@ -15,7 +15,8 @@ Show what Kyverno mutate policies would change.
       --rule POLICY/RULE     Only these rules; * and ? are wildcards
       --values FILE          Values of variables; --set NAME=VALUE: of one
       --semantics NAME       documented or kyverno, where the two differ
-  -o, --output FORMAT        diff, summary, json or markdown
+  -o, --output FORMAT        diff, summary, json, markdown, html, sarif, github,
+                             gitlab, junit, policyreport or openreports
       --annotate             Name the rules behind each hunk
       --summary              Print the summary as tables
   -q, --quiet                No notes, no summary; -v, --verbose: each message
@@ -41,7 +42,7 @@ Check how Kyverno mutate policies get along with each other.
       --operation NAME       CREATE or UPDATE
       --values FILE          Values of variables; --set NAME=VALUE: of one
       --semantics NAME       documented or kyverno, where the two differ
-  -o, --output FORMAT        text or json
+  -o, --output FORMAT        text, json, html, sarif, github, gitlab or junit
   -q, --quiet                No notes; -v, --verbose: each message
 
 Exit codes: 0 no findings, 1 findings, 2 wrong usage or input, 3 a rule failed,
@@ -93,7 +94,7 @@ Explain why each rule applied or did not.
       --all                  Also list the rules for other kinds
       --values FILE          Values of variables; --set NAME=VALUE: of one
       --semantics NAME       documented or kyverno, where the two differ
-  -o, --output FORMAT        text or json
+  -o, --output FORMAT        text, json or html
   -q, --quiet                No notes, no summary; -v, --verbose: each message
 
 Exit codes: 0 done, 2 wrong usage or input, 3 a rule failed, 4 the cluster could
@@ -124,6 +125,79 @@ Exit codes: 0 nothing failed, 1 a result is not as expected, 2 a suite could not
 be loaded, 3 a mutation was not evaluated.
 
 All flags: kubectl kyv test --help.
+";
+
+const DRIFT: &str = "\
+Show what a GitOps tool shows of the changes of Kyverno mutate policies.
+
+  kubectl kyv drift -p policies/ -f manifests/ -R          # before the apply
+  kubectl kyv drift -p policies/ -f manifests/ -R --live   # beside the cluster
+
+  -p, --policy PATH          Policies: a file, a directory, a glob, or -
+  -f, --filename PATH        Manifests: a file, a directory, a glob, or -
+  -R, --recursive            Read the directories of -f with those below them
+  -k, --kustomize DIR        Build a kustomization
+      --live                 Explain each difference from the cluster's objects
+      --cluster-policies     Use the policies of the cluster, too
+      --crds PATH            Schemas and defaults of custom resources
+      --values FILE          Values of variables; --set NAME=VALUE: of one
+      --semantics NAME       documented or kyverno, where the two differ
+  -o, --output FORMAT        text, json, html, or argocd: ignoreDifferences
+  -q, --quiet                No notes; -v, --verbose: each message
+
+Exit codes: 0 all in sync, 1 an object would be OutOfSync, 2 wrong usage or
+input, 3 a rule failed, 4 the cluster could not be read.
+
+All flags: kubectl kyv drift --help. Connection flags: kubectl kyv options.
+";
+
+const LINT: &str = "\
+Find what policies do not do as they say, without objects.
+
+  kubectl kyv lint -p policies/
+  kubectl kyv lint -p policies/ --fix         # correct what has one correction
+  kubectl kyv explain KYV903                  # the page on a code
+
+  -p, --policy PATH          Policies: a file, a directory, a glob, or -
+      --level NAME           note, warning or error: the lowest that is reported
+      --fix                  Correct the policies in their files
+      --baseline FILE        Findings that are known and not reported
+      --write-baseline FILE  Write the findings to such a file
+      --semantics NAME       documented or kyverno, where the two differ
+      --legacy NAME          doc, native or smp: meaning of overlay and patches
+  -o, --output FORMAT        text, json, sarif, github, gitlab or junit
+  -q, --quiet                No notes, no summary
+
+A comment `# kyv:ignore KYV903 REASON` suppresses a finding.
+
+Exit codes: 0 no findings, 1 findings, 2 wrong usage or a refused policy.
+
+All flags: kubectl kyv lint --help.
+";
+
+const CONVERT: &str = "\
+Convert classic policies to CEL policies, and prove that they do the same.
+
+  kubectl kyv convert -p add-labels.yaml               # on stdout
+  kubectl kyv convert -p policies/ -i                  # beside the old files
+  kubectl kyv convert --check policies/ new-policies/  # prove existing pairs
+
+  -p, --policy PATH          Policies: a file, a directory, a glob, or -
+      --check OLD NEW        Compare the policies of two files or directories
+      --to NAME              mpol, or map: policies of the API server
+      --accept NAME          A difference that is accepted, such as order
+      --proof NAME           full, fast or none
+  -f, --filename PATH        More objects for the proof; -R, -k as in mutate
+  -o, --output PATH          A folder for the new policies
+  -i, --in-place             Write each new policy beside the old one
+      --tests DIR            Write suites for the old and the new policies
+      --force                Write over files that exist
+  -q, --quiet                No notes, no summary
+
+Exit codes: 0 converted, or equal, 1 some answers differ, 2 wrong usage or
+input, 3 a rule was not converted, or something could not be compared.
+
+All flags: kubectl kyv convert --help.
 ";
 
 const QUERY: &str = "\
@@ -176,6 +250,9 @@ pub(in crate::commands) fn short(words: &[String]) -> Option<&'static str> {
     match words[..] {
         ["diff", ..] => Some(DIFF),
         ["check", ..] => Some(CHECK),
+        ["drift", ..] => Some(DRIFT),
+        ["lint", ..] => Some(LINT),
+        ["convert", ..] => Some(CONVERT),
         ["mutate", ..] => Some(MUTATE),
         ["explain", ..] => Some(EXPLAIN),
         ["test", ..] => Some(TEST),
@@ -194,7 +271,18 @@ mod tests {
     #[test]
     fn short_help_fits_a_screen_and_names_flags_that_exist() {
         let program = crate::commands::command(None);
-        for name in ["check", "diff", "mutate", "explain", "test", "jp query", "argocd generate"] {
+        for name in [
+            "check",
+            "convert",
+            "diff",
+            "drift",
+            "explain",
+            "jp query",
+            "lint",
+            "mutate",
+            "test",
+            "argocd generate",
+        ] {
             let path: Vec<String> = name.split(' ').map(str::to_owned).collect();
             let text = short(&path).unwrap();
             assert!(text.lines().count() <= 24, "{name}: {}", text.lines().count());
