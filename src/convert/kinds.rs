@@ -102,6 +102,17 @@ pub(super) fn kinds(selector: &str, resources: &Resources) -> Result<Vec<Kind>, 
     )
 }
 
+/// Whether objects of a kind that another selector names may be among those of this one.
+pub(super) fn may_select(selector: &str, kind: &Kind) -> bool {
+    let selector = KindSelector::parse(selector);
+    let fits = |pattern: &Text, own: &Text| &**own == "*" || crate::pattern::matches(pattern, own);
+    !kind.is_any()
+        && fits(&selector.group, &kind.kind.group)
+        && fits(&selector.version, &kind.kind.version)
+        && crate::pattern::matches(&selector.kind, &kind.kind.kind)
+        && *selector.subresource == *kind.subresource()
+}
+
 /// What tells kinds apart from others of the same name, in other groups, versions or subresources; `None` if tests on the
 /// request cannot.
 pub(super) fn apart(kinds: &[Kind], others: &[&Kind]) -> Option<Vec<Cel>> {

@@ -26,6 +26,7 @@ mod place;
 mod policy;
 mod problem;
 mod projection;
+mod references;
 mod roles;
 mod rule;
 mod selection;
@@ -135,17 +136,21 @@ pub fn convert(
             continue;
         }
         let generated = generated(policy, &pointer);
+        // Autogen moves the fields of a rule, but not what its references say.
+        let is_moved = !generated.kinds.is_empty();
+        let rule = if is_moved { Value::clone(rule) } else { references::replaced(rule, options.semantics) };
         let input = RuleInput {
-            rule,
+            rule: &rule,
             pointer: &pointer,
             generated: &generated,
             is_alone: rules.len() == 1,
             is_namespaced: policy.meta.namespace.is_some(),
+            only_patches: rules.iter().any(|(other, rule)| other != index && is_unknown(rule, options)),
         };
         let outcome = match refused_policy(document, policy).map_or_else(
             || {
-                if targets::has_targets(rule) {
-                    rule::refuse_unsupported(rule, &pointer)?;
+                if targets::has_targets(&rule) {
+                    rule::refuse_unsupported(&rule, &pointer)?;
                     return targets::convert(&input, document, options, &taken);
                 }
                 Ok(vec![rule::convert(&input, options, &mut taken)?])
@@ -165,11 +170,22 @@ pub fn convert(
         outcomes.push(RuleConversion { name, at: pointer, outcome });
     }
     refuse_unknown_changes(policy, &mut converted, &mut outcomes);
+    refuse_wider(&rules, &mut converted, &mut outcomes);
     refuse_mixed(&mut converted, &mut outcomes, options);
     refuse_shared_targets(&rules, &mut converted, &mut outcomes);
     refuse_dependents(policy, &mut converted, &mut outcomes);
     let documents = documents(document, &converted, &comments.head, options, (rules.len() == 1, &mut taken));
     Conversion { documents, rules: outcomes }
+}
+
+/// Whether a rule without targets is for a kind whose schema is not known: no apply configuration of the policy can be for it.
+fn is_unknown(rule: &Value, options: &Options) -> bool {
+    if targets::has_targets(rule) {
+        return false;
+    }
+    let kinds = rule::kind_selectors(rule).into_iter();
+    let kinds = kinds.filter_map(|kind| kinds::kinds(&kind, rule::resources(options)).ok()).flatten();
+    kinds.into_iter().any(|kind| options.kinds.of(&kind.kind).is_none())
 }
 
 /// The new policies: one for all rules without targets, and one for each target of another rule.
@@ -223,6 +239,33 @@ fn refuse_unknown_changes(
             outcome.outcome = Outcome::Refused(Box::new(problem.at(&at)));
         }
     }
+}
+
+/// Rules that are also for a kind that only another rule names: one that the cluster does not serve, as far as is known.
+fn refuse_wider(rules: &[&(usize, &Value)], converted: &mut Vec<Converted>, outcomes: &mut [RuleConversion]) {
+    let own: Vec<&Converted> = converted.iter().filter(|rule| rule.targets.is_none()).collect();
+    let named: Vec<&kinds::Kind> = own.iter().flat_map(|rule| &rule.selection.kinds).collect();
+    let is_wider = |outcome: &&mut RuleConversion, rule: &Value| {
+        let Some(converted) = own.iter().find(|rule| rule.pointer == outcome.at) else { return false };
+        let known = &converted.selection.kinds;
+        let selectors = rule::kind_selectors(rule);
+        named.iter().any(|kind| {
+            !known.contains(kind) && selectors.iter().any(|selector| kinds::may_select(selector, kind))
+        })
+    };
+    let wider = outcomes.iter_mut().zip(rules).filter(|(outcome, (_, rule))| is_wider(outcome, rule));
+    let wider: Vec<&mut RuleConversion> = wider.map(|(outcome, _)| outcome).collect();
+    let mut refused = Vec::new();
+    for outcome in wider {
+        let problem = problem::Problem::new(
+            "a rule beside others",
+            "another rule names a kind that it is also for, in a group or version that is not known to be served",
+            "name group and version of its kinds",
+        );
+        outcome.outcome = Outcome::Refused(Box::new(problem.at(&outcome.at)));
+        refused.push(outcome.at.clone());
+    }
+    converted.retain(|rule| !refused.contains(&rule.pointer));
 }
 
 /// Rules whose objects a test of the kind alone would not keep apart, and rules before which autogen's come.

@@ -60,6 +60,8 @@ pub(super) struct RuleInput<'r> {
     pub(super) is_alone: bool,
     /// Whether the policy is one of a namespace.
     pub(super) is_namespaced: bool,
+    /// Whether no apply configurations are written.
+    pub(super) only_patches: bool,
 }
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -78,12 +80,13 @@ pub(super) fn convert(
     let kinds: Vec<GroupVersionKind> = selection.kinds.iter().map(|kind| kind.kind.clone()).collect();
     let is_templated = !generated.kinds.is_empty();
     let schemas = schemas_of(&selection.kinds, options);
-    let (root, mut scope) = if is_templated {
+    let (mut root, mut scope) = if is_templated {
         templated(options, is_native)
     } else {
         plain(&selection.kinds, schemas, options, is_native)
     };
     scope.is_namespaced = input.is_namespaced;
+    root.is_patched |= input.only_patches;
     let (scope, further) = context::variables(rule.get("context"), &scope, &pointer.key("context"), taken)?;
     let mut variables = super::roles::variables(&selection.tests);
     variables.extend(further);

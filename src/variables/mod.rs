@@ -19,8 +19,8 @@ use crate::jmespath::{EvalError, Expression, Limit, ParseError};
 use crate::secrets::TaintTracker;
 use crate::value::{Pointer, Segment, Text, Value, shortened};
 
-pub use reference::broken_references;
-pub use scan::{holds_variable, replace_variables};
+pub use reference::{broken_references, with_references};
+pub use scan::{holds_reference, holds_variable, replace_variables};
 pub use substitute::{Inline, InlineLeaf, Limits, Substituted, Substitution};
 pub use template::{Template, Variable};
 

@@ -86,6 +86,29 @@ pub fn broken_references(document: &Value) -> Vec<(Pointer, SubstitutionError)> 
     candidates(document).filter_map(|(at, text)| error_in(&at, text).map(|error| (at, error))).collect()
 }
 
+/// The node at a place of a document with its references replaced. Where `$(` is text, it is escaped.
+///
+/// # Errors
+///
+/// A reference without target or to something that has no text, and too long texts.
+pub fn with_references(
+    document: &Value,
+    at: &Pointer,
+    semantics: Semantics,
+) -> Result<Value, SubstitutionError> {
+    let node = document.pointed(at).cloned().unwrap_or_default();
+    let tracker = DivergenceTracker::new(semantics);
+    let mut budget = Budget::default();
+    let mut replaced = node.clone();
+    for (below, text) in candidates(&node) {
+        let resolved = resolve(text, document, &at.join(&below), &tracker, &mut budget)?;
+        if let Some(place) = replaced.pointed_mut(below.segments()) {
+            *place = resolved.replace("$(", r"\$(").into();
+        }
+    }
+    Ok(replaced)
+}
+
 /// Whether the references in a node resolve the same in the node alone as in the document.
 pub(super) fn is_self_contained(node: &Value, document: &Value, at: &Pointer) -> bool {
     let tracker = DivergenceTracker::new(Semantics::Kyverno);
@@ -209,6 +232,17 @@ mod tests {
         ] {
             assert_eq!(resolved(document, &["a", "x"]).unwrap(), expected, "{document}");
         }
+    }
+
+    #[test]
+    fn a_node_has_the_values_of_its_references() {
+        let document = r#"{"a":{"x":"$(/b)","y":["$(./../../../c) $()","\\$(z)"]},"b":"B","c":"{{ v }}"}"#;
+        let document = Value::from_json(document).unwrap();
+        let at = Pointer::ROOT.key("a");
+        let node = with_references(&document, &at, Semantics::default()).unwrap();
+        assert_eq!(node.to_json(), r#"{"x":"B","y":["{{ v }} \\$()","\\$(z)"]}"#);
+        let document = Value::from_json(r#"{"a":"$(/b)"}"#).unwrap();
+        assert!(with_references(&document, &at, Semantics::default()).is_err());
     }
 
     #[test]

@@ -64,6 +64,11 @@ pub fn replace_variables(text: &str, mut with: impl FnMut(&str) -> String) -> Op
     Some(replaced)
 }
 
+/// Whether a string contains a reference that is not escaped.
+pub fn holds_reference(text: &str) -> bool {
+    text.contains("$(") && REFERENCE.is_match(text)
+}
+
 /// The ranges of the `$(…)` references in a string.
 pub(super) fn references(text: &str) -> Vec<Range<usize>> {
     if !text.contains("$(") {

@@ -43,10 +43,10 @@ pub(in crate::convert) fn holds_variables(value: &Value) -> bool {
 
 impl<'a> Mixed<'a> {
     pub(in crate::convert) fn of(text: &str, scope: &Scope<'a>) -> Result<Self, Problem> {
-        if text.contains("$(") && !text.contains("\\$(") {
+        if variables::holds_reference(text) {
             return Err(Problem::new(
                 format!("the reference `$(…)` in `{text}`"),
-                "references to other fields of the rule are not translated",
+                "it starts at another place than the rule, or autogen moves what it leads to",
                 "write the value instead",
             ));
         }

@@ -50,8 +50,8 @@ impl<'a> Overlay<'_, 'a> {
                 ..Fragment::default()
             });
         }
-        if !place.is_patched
-            && matches!(place.merging(), Merging::Map | Merging::Keys(_) | Merging::Set | Merging::Atomic)
+        if matches!(place.merging(), Merging::Map | Merging::Keys(_) | Merging::Set | Merging::Atomic)
+            || (place.is_patched && matches!(place.path.ty, Ty::List(_) | Ty::Map(_) | Ty::Object(_)))
         {
             return self.refuse(at, "a scalar", "the kind has a list or a map there", "correct the overlay");
         }
