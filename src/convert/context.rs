@@ -64,7 +64,8 @@ pub(super) fn variables<'a>(
             _ => Base::Other,
         };
         // The names of a plain object are those of the object that is changed.
-        let base = if base == Base::Objects { base } else { Base::Other };
+        let is_kept = matches!(base, Base::Objects | Base::Image { .. });
+        let base = if is_kept { base } else { Base::Other };
         let bound = match value.ty {
             ty @ (Ty::Any | Ty::Map(_) | Ty::Object(_)) => {
                 Val { ty: ty.clone(), form: Form::Path(Path::new(cel, ty, base)) }
@@ -100,14 +101,6 @@ pub(super) fn variable_name(written: &str, taken: &[String]) -> String {
 
 /// The value of an entry.
 fn value<'a>(entry: &Value, scope: &Scope<'a>, at: &Pointer) -> Result<Val<'a>, Refusal> {
-    let refuse = |kind: &str, reason: &str| {
-        Err(Problem::new(
-            format!("a context entry of the kind `{kind}`"),
-            reason,
-            "keep the rule in the classic policy",
-        )
-        .at(&at.key(kind)))
-    };
     if let Some(variable) = entry.get("variable") {
         return of_variable(variable, scope, &at.key("variable"));
     }
@@ -146,7 +139,10 @@ fn value<'a>(entry: &Value, scope: &Scope<'a>, at: &Pointer) -> Result<Val<'a>, 
         let whole = Val { ty: Ty::Any, form: Form::Path(Path::new(cel, Ty::Any, Base::Other)) };
         return projected(reference.get("jmesPath"), whole, scope, &at.key("globalReference"));
     }
-    refuse("imageRegistry", "CEL has other fields of the metadata of images")
+    if let Some(image) = entry.get("imageRegistry") {
+        return super::image_registry::value(image, scope, &at.key("imageRegistry"));
+    }
+    Err(Problem::new("a context entry", "its kind is not known", "correct it").at(at))
 }
 
 fn of_variable<'a>(variable: &Value, scope: &Scope<'a>, at: &Pointer) -> Result<Val<'a>, Refusal> {

@@ -109,7 +109,10 @@ fn changes_read(read: &Read, written: &[Write], variables: &[Variable], is_froze
         let paths = own.first().map(|variable| reads(&variable.cel)).unwrap_or_default();
         return paths.iter().any(|path| changes_read(path, written, earlier, false));
     }
-    if matches!(&*read.root, "request" | "namespaceObject" | "oldObject" | "resource" | "globalContext") {
+    if matches!(
+        &*read.root,
+        "request" | "namespaceObject" | "oldObject" | "resource" | "globalContext" | "image"
+    ) {
         return false;
     }
     written.iter().any(|write| {

@@ -14,6 +14,7 @@ mod context;
 mod dependence;
 mod emit;
 mod expression;
+mod image_registry;
 mod json_patch;
 mod kinds;
 mod loops;

@@ -33,6 +33,8 @@ pub(super) enum Base {
     Template,
     /// A list of stored objects.
     Objects,
+    /// The metadata of an image; whether its reference is known to have no digest.
+    Image { is_tagged: bool },
     /// Anything else.
     Other,
 }
@@ -153,7 +155,7 @@ impl<'a> Path<'a> {
     /// The `spec` of the Pods, if it is an object that has them.
     pub(super) fn pod_spec(&self) -> Option<Self> {
         match self.base {
-            Base::Object(Workload::None) | Base::Objects | Base::Other => None,
+            Base::Object(Workload::None) | Base::Objects | Base::Image { .. } | Base::Other => None,
             Base::Object(workload) => {
                 let template = workload.template().iter().fold(self.clone(), |path, name| path.member(name));
                 Some(template.member("spec"))
@@ -262,7 +264,7 @@ fn is_required(base: Base, names: &[String]) -> bool {
                 ["items"] | ["items", "metadata"] | ["items", "metadata", "name"]
             );
         }
-        Base::Other => return false,
+        Base::Image { .. } | Base::Other => return false,
     };
     const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
     match below {

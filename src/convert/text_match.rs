@@ -64,6 +64,14 @@ fn regular_expression(pattern: &str) -> String {
     out
 }
 
+/// The regular expression of a pattern that is computed. All but its wildcards is quoted.
+pub(super) fn computed_wildcard(pattern: Cel) -> Cel {
+    let replaced = [("\\E", "\\E\\\\E\\Q"), ("*", "\\E.*\\Q"), ("?", "\\E.\\Q")]
+        .into_iter()
+        .fold(pattern, |text, (old, new)| text.call("replace", [Cel::text(old), Cel::text(new)]));
+    Cel::text("(?s)^\\Q").plus(replaced).plus(Cel::text("\\E$"))
+}
+
 /// Whether every text that matches a pattern reads as neither a quantity nor a duration.
 pub(super) fn is_never_a_quantity(pattern: &str) -> bool {
     // A quantity or a duration begins with a sign, a point or a digit, and has few letters after it.
@@ -95,6 +103,14 @@ mod tests {
         ] {
             assert_eq!(wildcard(Cel::atom("x"), pattern).to_string(), expected, "{pattern}");
         }
+    }
+
+    #[test]
+    fn a_computed_pattern_is_quoted_but_for_its_wildcards() {
+        assert_eq!(
+            computed_wildcard(Cel::atom("x")).to_string(),
+            r#""(?s)^\\Q" + x.replace("\\E", "\\E\\\\E\\Q").replace("*", "\\E.*\\Q").replace("?", "\\E.\\Q") + "\\E$""#
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::convert::cel_text::{Cel, Operator};
 use crate::convert::expression::{Scope, loop_variable};
 use crate::convert::problem::Problem;
-use crate::convert::text_match::wildcard;
+use crate::convert::text_match::{computed_wildcard, wildcard};
 use crate::convert::ty::Ty;
 use crate::convert::val::Val;
 use crate::pattern::{Operator as Condition, Range};
@@ -117,6 +117,16 @@ fn values<'a>(key: &Val<'a>, value: &Val<'a>, is_negative: bool) -> Result<Optio
     }
 }
 
+/// Whether a regular expression matches one of the texts.
+fn any_matches(texts: &[String], expression: Cel) -> Cel {
+    if let [text] = texts {
+        return Cel::text(text).call("matches", [expression]);
+    }
+    let list = Cel::List(texts.iter().map(Cel::text).collect());
+    let name = Cel::atom(if expression.is_free("text") { "text2" } else { "text" });
+    list.call("exists", [name.clone(), name.call("matches", [expression])])
+}
+
 /// Whether a scalar is one of the values: each side may be a pattern for the other.
 fn member(key: &Val<'_>, values: &Values<'_>, is_exact: bool) -> Result<Cel, Problem> {
     let holds_wildcards = |value: &Val<'_>| match value.as_literal() {
@@ -133,9 +143,6 @@ fn member(key: &Val<'_>, values: &Values<'_>, is_exact: bool) -> Result<Cel, Pro
     };
     match values {
         Values::Constants(texts) => {
-            if holds_wildcards(key) && !is_exact {
-                return Err(refuse(key));
-            }
             if let Some(Value::String(text)) = key.as_literal() {
                 return Ok(Cel::bool(texts.iter().any(|pattern| crate::pattern::matches(pattern, text))));
             }
@@ -156,6 +163,9 @@ fn member(key: &Val<'_>, values: &Values<'_>, is_exact: bool) -> Result<Cel, Pro
                 }
             }
             tests.extend(texts.iter().filter(is_pattern).map(|pattern| wildcard(cel.clone(), pattern)));
+            if holds_wildcards(key) && !is_exact && !texts.is_empty() {
+                tests.push(any_matches(texts, computed_wildcard(cel)));
+            }
             Ok(Cel::any(tests))
         }
         Values::List(list) => {

@@ -3,6 +3,7 @@
 mod functions;
 mod images;
 mod marks;
+mod metadata;
 mod scope;
 mod texts;
 
@@ -10,6 +11,7 @@ use crate::jmespath::{Expression, Syntax, Visits};
 use crate::value::{Quantity, Text, Value};
 
 use super::cel_text::{Cel, Operator};
+use super::path::Base;
 use super::problem::Problem;
 use super::ty::Ty;
 use super::val::{Form, Val};
@@ -78,7 +80,12 @@ impl<'a> Translator<'_, 'a> {
             self.value_below(syntax)
         };
         self.depth -= 1;
-        value
+        match value {
+            Ok(Val { form: Form::Path(path), .. }) if matches!(path.root_base(), Base::Image { .. }) => {
+                self.refuse("the whole metadata of an image", "its fields have other names in CEL")
+            }
+            value => value,
+        }
     }
 
     fn value_below(&mut self, syntax: &Syntax) -> Translated<'a> {
@@ -171,15 +178,20 @@ impl<'a> Translator<'_, 'a> {
                 if let Some(index) = name.strip_prefix(marks::INDEX_MARK) {
                     return self.indexed(of, index);
                 }
+                if let Base::Image { is_tagged } = path.root_base() {
+                    let construct = format!("`{name}` of the metadata of an image");
+                    return metadata::field(path, is_tagged, name)
+                        .or_else(|reason| self.refuse(&construct, reason));
+                }
                 Ok(Val::path(path.member(name)))
             }
             Form::Literal(value) => Ok(Val::literal(value.get(name).cloned().unwrap_or_default())),
             Form::Sure { cel, .. } | Form::Missing { cel, .. } => {
-                let path = super::path::Path::new(cel.clone(), of.ty.clone(), super::path::Base::Other);
+                let path = super::path::Path::new(cel.clone(), of.ty.clone(), Base::Other);
                 Ok(Val::path(path.member(name)))
             }
             Form::Nullable { present, soft, value, .. } => {
-                let path = super::path::Path::new(value.clone(), of.ty.clone(), super::path::Base::Other);
+                let path = super::path::Path::new(value.clone(), of.ty.clone(), Base::Other);
                 let member = path.member(name);
                 Ok(Val {
                     ty: member.ty.clone(),
@@ -446,11 +458,7 @@ impl<'a> Translator<'_, 'a> {
         self.used.push(variable.clone());
         let visited = match &source.form {
             Form::Path(path) if !flattens => Val::path(path.element(&variable)),
-            _ => Val::path(super::path::Path::new(
-                Cel::atom(&*variable),
-                element.clone(),
-                super::path::Base::Other,
-            )),
+            _ => Val::path(super::path::Path::new(Cel::atom(&*variable), element.clone(), Base::Other)),
         };
         let result = self.visit(kind, right, &visited, &variable);
         self.used.pop();
