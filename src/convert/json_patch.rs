@@ -136,11 +136,15 @@ impl<'a> Translation<'_, 'a> {
             && op != "remove"
             && !matches!(target.last, Last::Key)
             && item.get("value").is_some_and(|value| value.as_array().is_some());
+        if is_spliced && op == "add" && self.may_splice(item, &target) {
+            let value = self.value(item, pointer)?;
+            return Ok(spliced(target, value));
+        }
         if is_spliced {
             return self.refuse(
                 "a list that becomes a part of a list",
                 "its elements are added where the list lacks them, and an index counts in the result",
-                "write an operation for each element",
+                "add them at index 0 or at the end",
             );
         }
         match if sets { "add" } else { op } {
@@ -189,6 +193,16 @@ impl<'a> Translation<'_, 'a> {
             ),
             other => self.refuse(format!("the operation `{other}`"), "it is not known", "correct it"),
         }
+    }
+
+    /// Whether the elements of a list are added at an end of a list of other values, and differ.
+    fn may_splice(&self, item: &Value, target: &Target<'a>) -> bool {
+        let new = item.get("value").and_then(Value::as_array).unwrap_or_default();
+        let is_same = |(index, one): (usize, &Value)| new.iter().skip(index + 1).any(|other| one == other);
+        let is_computed = new.iter().any(super::expression::holds_variables);
+        matches!(target.last, Last::End | Last::Index(0))
+            && !matches!(target.parent.ty.element(), Ty::Any | Ty::List(_))
+            && (new.len() == 1 || !(is_computed || new.iter().enumerate().any(is_same)))
     }
 
     /// The value of an operation.
@@ -433,6 +447,23 @@ impl<'a> Translation<'_, 'a> {
             Last::End => self.refuse("the path of a `remove`", "`-` names no element", "correct it"),
         }
     }
+}
+
+/// The elements that a list lacks, at one of its ends.
+fn spliced(target: Target<'_>, new: Cel) -> Operation {
+    let Target { parent, parent_location, last, mut guards, .. } = target;
+    if !parent.is_sure() {
+        // The list itself is written as a whole.
+        guards.pop();
+    }
+    let name = Cel::atom("e");
+    let known = parent.or(Cel::List(Vec::new()));
+    let is_missing = name.clone().compare(Operator::In, known.clone()).negated();
+    let missing = new.call("filter", [name, is_missing]);
+    let all = if last == Last::End { known.plus(missing) } else { missing.plus(known) };
+    let patches = vec![Patch::add(&parent_location, all)];
+    let reads = vec![parent_location.clone()];
+    Operation { guards, reads, ..Operation::new(parent_location, patches) }
 }
 
 const fn at_kind(last: &Last) -> Option<()> {

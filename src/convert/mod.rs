@@ -154,7 +154,7 @@ pub fn convert(
                     rule::refuse_unsupported(&rule, &pointer)?;
                     return targets::convert(&input, document, options, &taken);
                 }
-                Ok(vec![rule::convert(&input, options, &mut taken)?])
+                Ok(vec![among_others(&input, options, &mut taken)?])
             },
             Err,
         ) {
@@ -177,6 +177,22 @@ pub fn convert(
     refuse_dependents(policy, &mut converted, &mut outcomes);
     let documents = documents(document, &converted, &comments.head, options, (rules.len() == 1, &mut taken));
     Conversion { documents, rules: outcomes }
+}
+
+/// A rule without apply configurations, if others need that. If it cannot do without, it is refused later.
+fn among_others(
+    input: &RuleInput<'_>,
+    options: &Options,
+    taken: &mut Vec<String>,
+) -> Result<Converted, Refusal> {
+    if input.only_patches {
+        let mut names = taken.clone();
+        if let Ok(converted) = rule::convert(input, options, &mut names) {
+            *taken = names;
+            return Ok(converted);
+        }
+    }
+    rule::convert(&RuleInput { only_patches: false, ..*input }, options, taken)
 }
 
 /// Whether a rule without targets is for a kind whose schema is not known: no apply configuration of the policy can be for it.

@@ -52,6 +52,7 @@ pub(super) struct Generated {
     pub(super) kinds: Vec<String>,
 }
 
+#[derive(Clone, Copy)]
 pub(super) struct RuleInput<'r> {
     pub(super) rule: &'r Value,
     pub(super) pointer: &'r Pointer,

@@ -8,7 +8,7 @@ use crate::value::{GoDuration, Number, Pointer, Quantity, Value};
 
 use super::cel_text::{Cel, Operator};
 use super::expression::{Mixed, Scope, holds_variables};
-use super::problem::{Difference, Problem, Refusal};
+use super::problem::{Problem, Refusal};
 use super::text_match::{is_never_a_quantity, wildcard};
 use super::ty::Ty;
 use super::val::{Val, homogeneous, literal};
@@ -94,16 +94,20 @@ pub(super) fn preconditions(
     // `all` is evaluated even if `any` does not hold, and its errors count.
     if rest.fails() && !first.tests.is_empty() {
         if first.fails() {
-            let construct = "`any` and `all` that may both fail";
-            let reason = "`all` is evaluated after `any` even if that does not hold";
-            scope.accept(Difference::Errors, construct, reason).map_err(|problem| problem.at(at))?;
-        } else {
-            std::mem::swap(&mut first.tests, &mut rest.tests);
+            tests.push(both(&first, &rest), true, at);
+            return Ok(());
         }
+        std::mem::swap(&mut first.tests, &mut rest.tests);
     }
     tests.extend(first);
     tests.extend(rest);
     Ok(())
+}
+
+/// Whether two groups of tests hold; fails if one of them does.
+fn both(one: &Tests, other: &Tests) -> Cel {
+    let hold = Cel::List(vec![Cel::bool(true), Cel::bool(true)]);
+    Cel::List(vec![one.joined(), other.joined()]).equals(hold)
 }
 
 fn any(items: &[Value], at: &Pointer, scope: &Scope<'_>, tests: &mut Tests) -> Result<(), Refusal> {

@@ -76,6 +76,21 @@ impl<'a> Overlay<'_, 'a> {
         })
     }
 
+    /// Whether no element of the object fits two of these: they are for different constant names.
+    pub(super) fn select_others(&self, selected: &[Element<'_>], keys: &[String]) -> bool {
+        let [key] = keys else { return false };
+        let name = |element: &Element<'_>| {
+            let text = element.value.get(&format!("({key})"))?.as_str()?;
+            let is_plain = !text.contains(['|', '&', '!', '<', '>', '*', '?']) && !text.contains("{{");
+            is_plain.then(|| text.to_owned())
+        };
+        let names: Option<Vec<String>> = selected.iter().map(name).collect();
+        let are_apart = |names: Vec<String>| {
+            names.iter().enumerate().all(|(index, name)| !names.iter().skip(index + 1).any(|one| one == name))
+        };
+        names.is_some_and(are_apart)
+    }
+
     /// A list that both patches merge by the same keys.
     pub(super) fn merged(
         &self,
@@ -83,7 +98,6 @@ impl<'a> Overlay<'_, 'a> {
         selected: &[Element<'_>],
         keys: &[String],
         place: &Place<'a>,
-        at: &Pointer,
         mut fragment: Fragment,
     ) -> Result<Fragment> {
         let variable = self.variable_of(place);
@@ -101,9 +115,14 @@ impl<'a> Overlay<'_, 'a> {
             fragment.is_solid = true;
             fragment.touches.push(Cel::bool(true));
         }
+        let mut moves: Vec<(String, Cel)> = Vec::new();
         for element in selected {
-            let mapped = self.selected(element, keys, place, (&variable, &index), at, &mut fragment)?;
+            let names = (&*variable, &*index);
+            let mapped = self.selected(element, keys, place, names, &mut fragment, &mut moves)?;
             parts.extend(mapped);
+        }
+        if !moves.is_empty() {
+            super::merge_stages(&mut fragment.before, vec![vec![fronted(place, &moves)]]);
         }
         if !parts.is_empty() {
             fragment.apply = Some(Cel::joined(Operator::Plus, parts));
@@ -179,8 +198,8 @@ impl<'a> Overlay<'_, 'a> {
         keys: &[String],
         place: &Place<'a>,
         (variable, index): (&str, &str),
-        at: &Pointer,
         fragment: &mut Fragment,
+        moves: &mut Vec<(String, Cel)>,
     ) -> Result<Option<Cel>> {
         let visits = self.loop_of(element.value, keys, place);
         let variable = visits.map_or(variable, |visits| &*visits.variable);
@@ -196,7 +215,7 @@ impl<'a> Overlay<'_, 'a> {
         let inner = overlay.map(&value, &inner_place, &element.at)?;
         if !inner.globals.is_empty() {
             return self.refuse(
-                at,
+                &element.at,
                 "a global anchor beside conditions",
                 "it is not the element's own",
                 "split the rule",
@@ -232,9 +251,9 @@ impl<'a> Overlay<'_, 'a> {
         }
         let touched = Cel::any(inner.touches.clone());
         if self.keeps_order {
-            let moves = Cel::all(vec![condition.clone(), touched.clone()]);
-            if !moves.is_true() {
-                super::merge_stages(&mut fragment.before, vec![vec![fronted(place, variable, &moves)]]);
+            let is_moved = Cel::all(vec![condition.clone(), touched.clone()]);
+            if !is_moved.is_true() {
+                moves.push((variable.to_owned(), is_moved));
             }
             // The elements inside follow when those around are at their places.
             add_stages(&mut fragment.before, inner.before, each);
@@ -299,14 +318,18 @@ fn key_test(variable: &str, keys: &[String], values: &[Cel]) -> Cel {
     Cel::all(tests.collect())
 }
 
-/// Brings elements to the front.
-fn fronted(place: &Place<'_>, variable: &str, condition: &Cel) -> Patch {
-    let list = || place.path.strict();
-    let name = || Cel::atom(variable);
-    let first = list().call("filter", [name(), condition.clone()]);
-    let rest = list().call("filter", [name(), condition.clone().negated()]);
-    let step = Cel::patch("replace", place.location.cel(), Some(first.plus(rest)));
-    Patch::when(place.path.has(), step)
+/// Brings the elements of some conditions to the front, in this order. Each has the variable of its list.
+fn fronted(place: &Place<'_>, moves: &[(String, Cel)]) -> Patch {
+    let chosen =
+        |variable: &str, condition: Cel| place.path.strict().call("filter", [Cel::atom(variable), condition]);
+    let mut parts: Vec<Cel> =
+        moves.iter().map(|(variable, condition)| chosen(variable, condition.clone())).collect();
+    if let Some((variable, _)) = moves.first() {
+        let any = Cel::any(moves.iter().map(|(_, condition)| condition.clone()).collect());
+        parts.push(chosen(variable, any.negated()));
+    }
+    let joined = Cel::joined(Operator::Plus, parts);
+    Patch::when(place.path.has(), Cel::patch("replace", place.location.cel(), Some(joined)))
 }
 
 /// Brings elements with these keys to the front, in this order.

@@ -125,12 +125,12 @@ impl<'a> Overlay<'_, 'a> {
                 plain.push(element);
             }
         }
-        if selected.len() > 1 {
+        if selected.len() > 1 && !self.select_others(&selected, keys) {
             return self.refuse(
                 at,
                 "several elements with anchors in one list",
                 "an element of the object may match more than one",
-                "write a rule for each",
+                "write a rule for each, or conditions on different names",
             );
         }
         if !selected.is_empty() && !plain.is_empty() && !self.are_apart(&selected, &plain, keys) {
@@ -159,7 +159,7 @@ impl<'a> Overlay<'_, 'a> {
             );
         }
         self.check_ports(&plain, keys, at)?;
-        self.merged(&plain, &selected, keys, place, at, fragment)
+        self.merged(&plain, &selected, keys, place, fragment)
     }
 
     /// Ports without protocol, or with another one than TCP, are found differently.

@@ -142,7 +142,13 @@ impl<'a> Overlay<'_, 'a> {
                 Some((name, true)) if self.is_legacy => {
                     self.legacy_condition(name, value, place, &below, &mut fragment)?;
                 }
-                Some((name, true)) => self.condition(key, name, value, place, &below, &mut fragment)?,
+                Some((name, true)) => {
+                    self.condition(key, name, value, place, &below, &mut fragment)?;
+                    if let Some(adds) = additions(value) {
+                        let added = self.added_inside(key, &adds, &place.member(name), &below)?;
+                        push_member(&mut fields, &mut entries, is_struct, name, added, &mut fragment, false);
+                    }
+                }
                 Some((name, false)) => {
                     let member = place.member(name);
                     let added = self.added(value, &member, &below)?;
@@ -229,19 +235,20 @@ impl<'a> Overlay<'_, 'a> {
         } else {
             fragment.tests.push(test);
         }
-        // What `+(k)` inside of a condition adds.
-        if let Some(adds) = additions(value) {
-            let added = self.node(&adds, &place.member(name), at)?;
-            if added.apply.is_some() {
-                return self.refuse(
-                    at,
-                    "an addition inside of a condition",
-                    "it stands beside the test of its own parent",
-                    "write the condition and the addition side by side",
-                );
-            }
-        }
         Ok(())
+    }
+
+    /// What `+(k)` inside of a condition adds.
+    fn added_inside(&self, key: &str, adds: &Value, place: &Place<'a>, at: &Pointer) -> Result<Fragment> {
+        if key.trim_start().starts_with('<') {
+            return self.refuse(
+                at,
+                "an addition inside of a global condition",
+                "classic patches leave it out in an element of a list",
+                "write the condition and the addition side by side",
+            );
+        }
+        self.node(adds, place, at)
     }
 
     /// A value of an overlay.

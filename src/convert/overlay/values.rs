@@ -164,7 +164,10 @@ impl<'a> Overlay<'_, 'a> {
             );
         }
         let name = Mixed::of(key, self.scope).and_then(Mixed::value).map_err(problem)?;
-        if name.present().is_some() || !matches!(name.ty, Ty::Text(_) | Ty::Any) {
+        let is_member = matches!(place.merging(), Merging::Map) && !place.is_patched;
+        // The place in a JSON patch is an error, too, if the value is no text.
+        let may_be_text = name.ty.is_text() || (matches!(name.ty, Ty::Any) && !is_member);
+        if name.present().is_some() || !may_be_text {
             return self.refuse(
                 at,
                 format!("the key `{key}`"),
@@ -183,7 +186,7 @@ impl<'a> Overlay<'_, 'a> {
         let member = place.member("*");
         let written = self.json(&self.typed(value, &member), &member, at)?;
         fragment.touches.push(Cel::bool(true));
-        if matches!(place.merging(), Merging::Map) && !place.is_patched {
+        if is_member {
             entries.push(Entry {
                 key: Cel::function("string", [name.value()]),
                 value: written,
