@@ -23,6 +23,7 @@ use crate::admission::{KindSchemas, View};
 use crate::engine::{Limits, Values, World};
 use crate::patch::Schemas;
 use crate::policy::{CelExceptions, Policy, PolicyExceptions, UserInfo};
+use crate::resources::ApiResource;
 use crate::secrets::Secrets;
 use crate::semantics::{Divergence, DivergenceSet, Semantics};
 use crate::value::{GroupVersionKind, Text, Value};
@@ -54,6 +55,8 @@ pub struct Options {
     pub schemas: Schemas,
     /// The schemas of kinds.
     pub kind_schemas: KindSchemas,
+    /// The kinds of definitions, each in all its versions.
+    pub defined: Vec<ApiResource>,
     /// The most requests for each rule of the old policies.
     pub requests_per_rule: usize,
     /// The seed of random choices.
@@ -159,7 +162,7 @@ impl Proof {
 
 /// The kinds of objects that policies select.
 pub fn kinds(policies: &[Policy]) -> Vec<GroupVersionKind> {
-    Facts::of(policies, &[]).kinds
+    Facts::of(policies, &[], &[]).kinds
 }
 
 /// What is compared.
@@ -184,7 +187,7 @@ pub struct Input<'a> {
 /// were evaluated since its last call.
 pub fn prove(input: &Input<'_>, options: &Options, progress: &mut dyn FnMut(usize)) -> Proof {
     let Input { old, new, given, .. } = *input;
-    let mut facts = Facts::of(old, new);
+    let mut facts = Facts::of(old, new, &options.defined);
     if let (Some(ordinary), Some(user)) = (facts.users.first_mut(), &options.user) {
         ordinary.clone_from(user);
     }

@@ -33,6 +33,12 @@ impl Resources {
         Self { all, by_kind, unavailable }
     }
 
+    /// With further resources, which come last.
+    #[must_use]
+    pub fn with(&self, further: impl IntoIterator<Item = ApiResource>) -> Self {
+        Self::new(self.all.iter().cloned().chain(further).collect(), self.unavailable.clone())
+    }
+
     /// The versions of groups whose resources are not known.
     pub fn unavailable(&self) -> &[UnavailableVersion] {
         &self.unavailable

@@ -39,6 +39,36 @@ fn new_policies_stand_beside_the_old_ones() {
     folder.run(&["convert", "-p", "labels.yaml", "-i", "--force"]).is(0, "", &["1 rule converted"]);
 }
 
+#[test]
+fn a_definition_tells_group_version_and_plural_of_a_kind() {
+    let folder = Folder::new(&[]);
+    folder.write("cacti.yaml", &LABELS.replace("Service", "Cactus").replace("labels}", "cacti}"));
+    folder.write(
+        "crd.yaml",
+        "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: cacti.shop.example}
+spec:
+  group: shop.example
+  scope: Namespaced
+  names: {plural: cacti, singular: cactus, kind: Cactus}
+  versions:
+  - {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+",
+    );
+    let unknown = folder.run(&["convert", "-p", "cacti.yaml"]);
+    unknown.is(
+        3,
+        "",
+        &["error[KYV811]: cacti.yaml:7:40: rule cacti/add is not converted: the kind `Cactus`"],
+    );
+    let known = folder.run(&["convert", "-p", "cacti.yaml", "--crds", "crd.yaml"]);
+    assert_eq!(known.code, Some(0), "{}", known.stderr);
+    for text in ["    - apiGroups:\n      - shop.example\n", "      - v2\n", "      - cacti\n"] {
+        assert!(known.stdout.contains(text), "{}", known.stdout);
+    }
+}
+
 /// A lookup of an object of a kind that nobody knows.
 const OWNER: &str = "apiVersion: kyverno.io/v1
 kind: ClusterPolicy

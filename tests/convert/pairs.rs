@@ -1,10 +1,14 @@
 //! A policy and what it became, run on the same objects.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kyv::admission::KindSchemas;
 use kyv::convert::{Comments, Conversion, Difference, Options, Outcome, convert};
+use kyv::patch::Schemas;
 use kyv::policy::{DocumentKind, Policy, kind_of, parse};
+use kyv::resources::Resources;
+use kyv::source::custom_kinds;
 use kyv::value::{Map, Pointer, Value};
 use kyv::yaml::{Limits, Source, read};
 use kyv::{Input, Mutator, Semantics};
@@ -37,8 +41,25 @@ pub(crate) fn conversions(text: &str, options: &Options) -> Vec<(Value, Conversi
     converted
 }
 
+/// The definition of the custom kind of the corpus.
+fn definitions() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/convert/custom-kind.yaml")
+}
+
 pub(crate) fn options(accepts: &[Difference]) -> Options {
-    Options { accepts: accepts.to_vec(), ..Options::default() }
+    let kinds = custom_kinds(&[definitions()], &Limits::default()).unwrap_or_default();
+    let mut schemas = Schemas::kubernetes();
+    for kind in &kinds {
+        assert!(schemas.add_crd(&kind.definition).is_ok(), "{}", kind.origin);
+    }
+    let resources = kinds.iter().flat_map(|kind| kind.versions.iter().cloned());
+    Options {
+        accepts: accepts.to_vec(),
+        kinds: KindSchemas::with_crds(kinds.iter().map(|kind| &kind.definition)),
+        schemas,
+        resources: Some(Resources::served().with(resources)),
+        ..Options::default()
+    }
 }
 
 /// Whether all mutate rules of a policy were converted.
@@ -136,6 +157,7 @@ pub(crate) fn mutator(
 ) -> Result<Mutator, String> {
     let file = |name: &str| Some(folder.join(name)).filter(|path| path.exists()).map(Input::path);
     let mut builder = Mutator::builder().policies(Input::text(name, policies)).semantics(semantics);
+    builder = builder.crds(Input::path(definitions()));
     if let Some(user) = file("userinfo.yaml") {
         builder = builder.user_info(user);
     }

@@ -17,6 +17,7 @@ use clap::{Args, ValueEnum};
 use crate::convert::{Difference, Options, Target};
 use crate::diagnostics::Code;
 use crate::proof;
+use crate::resources::Resources;
 use crate::source::custom_kinds;
 
 use super::arguments::{
@@ -301,6 +302,7 @@ fn output_of_check(task: &Task, reporter: &mut Reporter) -> Option<Option<Output
 /// The options of the conversion. Errors are reported.
 fn conversion_options(task: &Task, options: &RunOptions, reporter: &mut Reporter) -> Option<Options> {
     let kinds = reporter.loaded(custom_kinds(&options.crds, &options.input_limits))?;
+    let defined = kinds.iter().flat_map(|kind| kind.versions.iter().cloned());
     Some(Options {
         target: task.to.target(),
         semantics: options.dialect.semantics,
@@ -308,6 +310,6 @@ fn conversion_options(task: &Task, options: &RunOptions, reporter: &mut Reporter
         kinds: kind_schemas(&kinds),
         schemas: reporter.valid(schemas(&kinds))?,
         rules: task.rule.clone(),
-        resources: None,
+        resources: Some(Resources::served().with(defined)),
     })
 }

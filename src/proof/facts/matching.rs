@@ -17,35 +17,37 @@ const CUSTOM_VERSION: &str = "v1";
 /// The most kinds that are taken for one pattern.
 const MAX_KINDS: usize = 12;
 
-pub(super) fn add(policy: &Policy, facts: &mut Facts) {
+pub(super) fn add(policy: &Policy, defined: &[ApiResource], facts: &mut Facts) {
     if let Some(namespace) = &policy.meta().namespace {
         facts.namespaces.push(namespace.clone());
     }
     match policy {
-        Policy::Classic(policy) => classic(policy, facts),
-        Policy::Cel(policy) => cel(policy, facts),
+        Policy::Classic(policy) => classic(policy, defined, facts),
+        Policy::Cel(policy) => cel(policy, defined, facts),
         #[cfg(test)]
         Policy::FixedLabel(_) => {}
     }
 }
 
-fn classic(policy: &ClassicPolicy, facts: &mut Facts) {
+fn classic(policy: &ClassicPolicy, defined: &[ApiResource], facts: &mut Facts) {
     for rule in &policy.rules {
         match rule.matching.kind_selectors() {
-            Some(selectors) => selectors.into_iter().for_each(|selector| kinds_of(selector, facts)),
-            None => kinds_of(&KindSelector::parse("*"), facts),
+            Some(selectors) => selectors.into_iter().for_each(|selector| kinds_of(selector, defined, facts)),
+            None => kinds_of(&KindSelector::parse("*"), defined, facts),
         }
         blocks(rule, facts);
     }
 }
 
-fn kinds_of(selector: &KindSelector, facts: &mut Facts) {
+fn kinds_of(selector: &KindSelector, defined: &[ApiResource], facts: &mut Facts) {
     if !selector.means_objects() {
         return;
     }
     let known = Resources::built_in().iter().filter(|known| selector.matches(&known.kind, "", true));
     let usual = selector.only_kind().is_none() && &*selector.group == "*";
-    let found = first_versions(known.filter(|known| !usual || USUAL_KINDS.contains(&&*known.kind.kind)));
+    let mut found = first_versions(known.filter(|known| !usual || USUAL_KINDS.contains(&&*known.kind.kind)));
+    let custom = defined.iter().filter(|known| selector.matches(&known.kind, "", true));
+    found.extend(custom.take(MAX_KINDS).map(|known| known.kind.clone()));
     found.iter().for_each(|kind| facts.add_kind(kind));
     if let Some(kind) = selector.only_kind().filter(|_| found.is_empty()) {
         let or = |text: &Text, default: &str| {
@@ -173,12 +175,12 @@ pub(super) fn user(name: &str, groups: &[&str], roles: &[&str], cluster_roles: &
     ]))
 }
 
-fn cel(policy: &CelPolicy, facts: &mut Facts) {
+fn cel(policy: &CelPolicy, defined: &[ApiResource], facts: &mut Facts) {
     let of_bindings = policy.bindings.iter().flatten().filter_map(|binding| binding.constraints.as_ref());
     let of_variants = policy.variants.iter().map(|variant| &variant.constraints);
     for constraints in of_variants.chain(of_bindings) {
         for rule in constraints.rules.iter().chain(&constraints.excluded) {
-            resources(rule, facts);
+            resources(rule, defined, facts);
             for name in &rule.names {
                 facts.add_literal(keys(&["metadata", "name"]), Value::String(name.clone()));
             }
@@ -189,14 +191,19 @@ fn cel(policy: &CelPolicy, facts: &mut Facts) {
     }
 }
 
-fn resources(rule: &ResourceRule, facts: &mut Facts) {
+fn resources(rule: &ResourceRule, defined: &[ApiResource], facts: &mut Facts) {
     let has = |list: &[Text], value: &str| list.iter().any(|one| **one == *"*" || **one == *value);
     let is_any = rule.resources.iter().any(|resource| resource.starts_with('*'));
-    let matching = Resources::built_in().iter().filter(|known| {
+    let is_selected = |known: &&ApiResource| {
         has(&rule.groups, &known.kind.group)
             && has(&rule.versions, &known.kind.version)
             && rule.selects_resource(&known.plural, "")
-            && (!is_any || USUAL_KINDS.contains(&&*known.kind.kind) || rule.groups.len() < 2)
+    };
+    for known in defined.iter().filter(is_selected).take(MAX_KINDS) {
+        facts.add_kind(&known.kind);
+    }
+    let matching = Resources::built_in().iter().filter(|known| {
+        is_selected(known) && (!is_any || USUAL_KINDS.contains(&&*known.kind.kind) || rule.groups.len() < 2)
     });
     first_versions(matching).iter().for_each(|kind| facts.add_kind(kind));
 }

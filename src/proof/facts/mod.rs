@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::policy::{Policy, UserInfo};
+use crate::resources::ApiResource;
 use crate::value::{GroupVersionKind, Step, Text, Value};
 
 pub(super) use targets::TargetFacts;
@@ -44,12 +45,12 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// What two sets of policies mention.
-    pub(super) fn of(old: &[Policy], new: &[Policy]) -> Self {
+    /// What two sets of policies mention. `defined` are custom kinds.
+    pub(super) fn of(old: &[Policy], new: &[Policy], defined: &[ApiResource]) -> Self {
         let mut facts = Self { rules: old.iter().map(written_rules).sum(), ..Self::default() };
         let mut texts = Texts::default();
         for policy in old.iter().chain(new) {
-            matching::add(policy, &mut facts);
+            matching::add(policy, defined, &mut facts);
             targets::add(policy, &mut facts);
             texts.add(policy);
             for part in 0..policy.parts().len() {
@@ -135,7 +136,7 @@ mod tests {
 
     fn facts(policies: &[&str]) -> Facts {
         let read = |text: &&str| parse(&yaml::parse_value(text).unwrap(), Semantics::Documented).unwrap();
-        Facts::of(&policies.iter().map(read).collect::<Vec<_>>(), &[])
+        Facts::of(&policies.iter().map(read).collect::<Vec<_>>(), &[], &[])
     }
 
     fn literals(facts: &Facts) -> String {
