@@ -3,6 +3,7 @@
 use crate::admission::Schema;
 use crate::policy::KindSelector;
 use crate::resources::Resources;
+use crate::semantics::Semantics;
 use crate::value::{GroupVersionKind, Pointer, Value};
 
 use super::cel_text::{Cel, Entry};
@@ -315,6 +316,7 @@ impl<'a> Body<'_, 'a> {
                 used: Vec::new(),
                 keeps_order,
                 is_legacy,
+                leaves_out_globals: self.options.semantics == Semantics::Kyverno,
             }
             .map(overlay, self.root, at)
         };

@@ -20,7 +20,7 @@ use crate::secrets::TaintTracker;
 use crate::value::{Pointer, Segment, Text, Value, shortened};
 
 pub use reference::{broken_references, with_references};
-pub use scan::{holds_reference, holds_variable, replace_variables};
+pub use scan::{holds_reference, holds_variable, replace_each_variable, replace_variables};
 pub use substitute::{Inline, InlineLeaf, Limits, Substituted, Substitution};
 pub use template::{Template, Variable};
 

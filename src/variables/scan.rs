@@ -49,6 +49,11 @@ pub(super) fn variables(text: &str) -> Vec<Variable<'_>> {
 
 /// Replaces the innermost variables by the result of `with` on their expressions; `None` if there is no variable.
 pub fn replace_variables(text: &str, mut with: impl FnMut(&str) -> String) -> Option<String> {
+    replace_each_variable(text, |expression, _| with(expression))
+}
+
+/// The same; `with` gets to know, too, whether a variable is written `{{- …}}`: variables in its value are not replaced.
+pub fn replace_each_variable(text: &str, mut with: impl FnMut(&str, bool) -> String) -> Option<String> {
     let found = variables(text);
     if found.is_empty() {
         return None;
@@ -57,7 +62,7 @@ pub fn replace_variables(text: &str, mut with: impl FnMut(&str) -> String) -> Op
     let mut end = 0;
     for variable in found {
         replaced.push_str(text.get(end..variable.range.start).unwrap_or_default());
-        replaced.push_str(&with(variable.expression));
+        replaced.push_str(&with(variable.expression, variable.shallow));
         end = variable.range.end;
     }
     replaced.push_str(text.get(end..).unwrap_or_default());

@@ -26,7 +26,11 @@ pub(in crate::convert) enum Mixed<'a> {
 #[expect(clippy::large_enum_variant, reason = "it lives for the translation of one text")]
 pub(in crate::convert) enum Part<'a> {
     Text(String),
-    Value(Val<'a>),
+    Value {
+        value: Val<'a>,
+        /// Whether variables in the value stay as they are: `{{- … }}`.
+        is_shallow: bool,
+    },
 }
 
 /// Whether a text or something below a value has variables or references.
@@ -50,16 +54,16 @@ impl<'a> Mixed<'a> {
                 "write the value instead",
             ));
         }
-        let mut found: Vec<String> = Vec::new();
+        let mut found: Vec<(String, bool)> = Vec::new();
         let mut marked = text.to_owned();
-        while let Some(next) = variables::replace_variables(&marked, |expression| {
-            found.push(expression.to_owned());
+        while let Some(next) = variables::replace_each_variable(&marked, |expression, is_shallow| {
+            found.push((expression.to_owned(), is_shallow));
             format!("{OPEN}{}{CLOSE}", found.len() - 1)
         }) {
             marked = next;
         }
         let mut values: Vec<Val<'a>> = Vec::new();
-        for expression in &found {
+        for (expression, _) in &found {
             let expression = outer(expression, &values, scope)?;
             let value = translate(scope, &expression)?;
             scope.note(value.strict(), value.fails());
@@ -74,14 +78,14 @@ impl<'a> Mixed<'a> {
                 }
                 Piece::Mark(number) => {
                     is_whole = index == 0;
-                    if let Some(value) = values.get(number) {
-                        parts.push(Part::Value(value.clone()));
+                    if let (Some(value), Some((_, is_shallow))) = (values.get(number), found.get(number)) {
+                        parts.push(Part::Value { value: value.clone(), is_shallow: *is_shallow });
                     }
                 }
             }
         }
         match parts.pop() {
-            Some(Part::Value(value)) if parts.is_empty() && is_whole => Ok(Self::Whole(value)),
+            Some(Part::Value { value, .. }) if parts.is_empty() && is_whole => Ok(Self::Whole(value)),
             last => {
                 parts.extend(last);
                 Ok(Self::Parts(parts))
@@ -107,9 +111,11 @@ impl<'a> Mixed<'a> {
                             }
                             texts.push(Cel::text(text));
                         }
-                        Part::Value(value) => {
+                        Part::Value { value, is_shallow } => {
                             fails |= value.fails();
-                            check_braces(&value)?;
+                            if !is_shallow {
+                                check_braces(&value)?;
+                            }
                             is_word &= !matches!(value.ty, Ty::Text(false) | Ty::Any);
                             literal = None;
                             texts.push(as_text(&value)?);
@@ -248,7 +254,7 @@ fn check_braces(value: &Val<'_>) -> Result<(), Problem> {
     Err(Problem::new(
         format!("`{}` inside of a text", value.value()),
         "it may hold braces, and the classic rule replaces the variables in them",
-        "write it as the whole value",
+        "write it as the whole value, or as `{{- … }}`, which leaves braces alone",
     ))
 }
 

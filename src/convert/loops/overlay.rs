@@ -7,6 +7,7 @@ use crate::convert::patches::{self, Patch};
 use crate::convert::problem::{Difference, Problem, Refusal};
 use crate::convert::stages::Stage;
 use crate::patch::split_anchor;
+use crate::semantics::Semantics;
 use crate::value::{Pointer, Value};
 
 use super::{Body, Loops, Visited, patch_stage};
@@ -95,6 +96,7 @@ impl<'a> Loops<'_, 'a> {
                 used,
                 keeps_order,
                 is_legacy: false,
+                leaves_out_globals: self.options.semantics == Semantics::Kyverno,
             };
             let mut root = self.root.clone();
             root.is_patched |= is_patched;

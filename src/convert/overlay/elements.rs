@@ -374,7 +374,7 @@ fn add_stages(stages: &mut Vec<Vec<Patch>>, inner: Vec<Vec<Patch>>, each: impl F
 }
 
 /// The members of an element but for its keys, with or without anchors.
-fn without_keys(element: &Value, keys: &[String]) -> Value {
+pub(super) fn without_keys(element: &Value, keys: &[String]) -> Value {
     let is_key = |key: &str| keys.iter().any(|name| split_anchor(key).map_or(key, |(name, _)| name) == name);
     let members = element.as_object().into_iter().flat_map(|members| members.iter());
     members.filter(|(key, _)| !is_key(key)).map(|(key, value)| (key.clone(), value.clone())).collect()

@@ -5,7 +5,7 @@ use crate::convert::patches::Patch;
 use crate::convert::place::{Place, Strategy, list_strategy};
 use crate::convert::ty::Merging;
 use crate::convert::val::literal;
-use crate::value::{Pointer, Value};
+use crate::value::{Pointer, Text, Value};
 
 use super::directives::DIRECTIVE;
 use super::elements::{Element, missing_key};
@@ -30,7 +30,8 @@ impl<'a> Overlay<'_, 'a> {
             );
         };
         let is_of_maps = matches!(items.first(), Some(Value::Object(_)));
-        if has_anchors(&whole) && is_of_maps && self.is_only_tests(items) {
+        let keys: &[String] = if let Strategy::Keys(keys) = &strategy { keys } else { &[] };
+        if has_anchors(&whole) && is_of_maps && self.is_only_tests(items, keys) {
             return self.tests_of(items, place, at);
         }
         match strategy {
@@ -68,10 +69,16 @@ impl<'a> Overlay<'_, 'a> {
         Ok(Fragment { patches, touches: vec![Cel::bool(true)], ..Fragment::default() })
     }
 
-    /// Whether all elements only test, so that nothing is merged: elements with a global anchor do, and maps whose leaves
-    /// are all anchored.
-    fn is_only_tests(&self, items: &[Value]) -> bool {
-        items.iter().all(|item| holds_global(item) || is_test_only(item))
+    /// Whether all elements only test, so that nothing is merged: maps whose leaves are all anchored.
+    fn is_only_tests(&self, items: &[Value], keys: &[String]) -> bool {
+        let only_tests =
+            |item: &Value| (holds_global(item) && !self.writes_beside(item, keys)) || is_test_only(item);
+        items.iter().all(only_tests)
+    }
+
+    /// Whether an element with a global anchor writes something, as documented: its merge keys are those of the object.
+    fn writes_beside(&self, item: &Value, keys: &[String]) -> bool {
+        !self.leaves_out_globals && !is_test_only(&super::elements::without_keys(item, keys))
     }
 
     /// A list whose elements only test.
@@ -114,11 +121,15 @@ impl<'a> Overlay<'_, 'a> {
         let mut fragment = Fragment::default();
         let mut plain: Vec<Element<'_>> = Vec::new();
         let mut selected: Vec<Element<'_>> = Vec::new();
-        for (index, value) in items.iter().enumerate() {
+        let conditional: Vec<Value> = items.iter().map(with_conditions).collect();
+        for ((index, value), conditional) in items.iter().enumerate().zip(&conditional) {
             let at = at.index(index);
             let element = Element::of(value, keys, at);
             if holds_global(value) {
                 fragment.absorb(self.tests_of(std::slice::from_ref(value), place, &element.at)?);
+                if self.writes_beside(value, keys) {
+                    selected.push(Element::of(conditional, keys, element.at));
+                }
             } else if self.loop_of(value, keys, place).is_some() || has_anchors(value) {
                 selected.push(element);
             } else {
@@ -237,6 +248,16 @@ pub(super) fn holds_global(value: &Value) -> bool {
         Value::Array(items) => items.iter().any(holds_global),
         _ => false,
     }
+}
+
+/// With conditions in place of global anchors: what stands beside them is for the elements that meet them.
+fn with_conditions(value: &Value) -> Value {
+    let Some(members) = value.as_object() else { return value.clone() };
+    let own = |(key, member): (&Text, &Value)| {
+        let name = key.trim().strip_prefix('<').filter(|name| name.starts_with('('));
+        (name.map_or_else(|| key.clone(), Text::from), with_conditions(member))
+    };
+    members.iter().map(own).collect()
 }
 
 /// Whether an element has nothing but conditions.

@@ -73,6 +73,8 @@ pub(super) struct Overlay<'o, 'a> {
     pub(super) keeps_order: bool,
     /// Whether it is one of before Kyverno 1.2.
     pub(super) is_legacy: bool,
+    /// Whether what stands beside a global anchor in an element is left out, as Kyverno does.
+    pub(super) leaves_out_globals: bool,
 }
 
 type Result<T> = std::result::Result<T, Refusal>;
