@@ -8,6 +8,7 @@ mod compare;
 mod coverage;
 mod facts;
 mod generate;
+mod images;
 mod request;
 mod schema;
 mod shrink;
@@ -193,8 +194,7 @@ pub fn prove(input: &Input<'_>, options: &Options, progress: &mut dyn FnMut(usiz
     }
     let schemas = ObjectSchemas::new(options.kind_schemas.clone());
     let targets = generate::target_kinds(&facts, &schemas);
-    let sides =
-        Sides::new(input, (&facts.users, facts.deletes), (&facts.data_keys, targets), schemas, options);
+    let sides = Sides::new(input, (&facts.users, facts.deletes), (&facts, targets), schemas, options);
     let limit = options.requests_per_rule.saturating_mul(facts.rules.max(1));
     let generator = Generator { sides: &sides, facts: &facts, limit, seed: options.seed };
     let given: Vec<Case> = given.iter().map(|object| Case::of(object.clone(), GIVEN)).collect();

@@ -15,6 +15,7 @@ use crate::secrets::Secrets;
 use crate::semantics::DivergenceSet;
 use crate::value::{GroupVersionKind, PathSet, Text, Value};
 
+use super::images;
 use super::stored::{self, ChangedTarget, Ran, TargetKind, UnchangedTarget};
 
 /// The label with its name that every namespace of a cluster has.
@@ -61,6 +62,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) now: Timestamp,
     /// The keys of data that lookups are expected to have.
     pub(super) data_keys: Vec<Text>,
+    /// Whether the policies read no more of the metadata of images than a reference tells.
+    pub(super) knows_images: bool,
     /// What is looked up by given objects, or by all.
     pub(super) world: Option<&'a dyn World>,
     pub(super) is_world_of_all: bool,
@@ -418,6 +421,8 @@ impl World for CaseWorld<'_> {
             self.reads_inputs.store(true, Ordering::Relaxed);
             return match self.case.answers {
                 Answers::Present => found,
+                // The metadata of an image is never empty.
+                Answers::Empty if matches!(lookup.source, LookupSource::Image(_)) => found,
                 Answers::Empty => found.map(emptied),
                 Answers::Absent => Err(LookupError::NotFound),
             };
@@ -428,6 +433,11 @@ impl World for CaseWorld<'_> {
                 self.object(&kind, name, Some(namespace))
             }
             LookupSource::Api(path) => self.api(path),
+            LookupSource::Image(reference) if self.surroundings.knows_images => {
+                self.looked_up.store(true, Ordering::Relaxed);
+                let found = images::metadata(reference).filter(|_| self.case.answers != Answers::Absent);
+                found.ok_or(LookupError::NotFound)
+            }
             _ => Err(LookupError::NotGiven),
         }
     }

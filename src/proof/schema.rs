@@ -1,6 +1,7 @@
 //! Which objects can reach admission, and the smallest ones of a kind.
 
 use crate::admission::{Admission, Forms, KindSchemas, ListMerge, Schema, minimal, missing_required};
+use crate::resources::is_built_into_kubernetes;
 use crate::value::{GroupVersionKind, Step, Text, Value};
 
 /// The kinds with a Pod in them, and the path of its `spec`.
@@ -109,10 +110,25 @@ impl ObjectSchemas {
         let Some(kind) = GroupVersionKind::of(object) else { return false };
         let is_decoded = self.of(&kind).is_none() || self.admission.decoded(object, &kind).is_ok();
         is_decoded
+            && (is_built_into_kubernetes(&kind.group) || self.keeps_metadata(object))
             && missing_required(object, &kind).is_none()
             && has_valid_metadata(object)
             && self.of(&kind).is_none_or(|schema| has_valid_lists(object, schema))
             && pod_spec(&kind).is_none_or(|spec| is_valid_pod(object, spec))
+    }
+
+    /// Whether the API server leaves the metadata of a custom resource as it is: they are decoded as those of any kind.
+    fn keeps_metadata(&self, object: &Value) -> bool {
+        let kind = GroupVersionKind::new("v1", "ConfigMap");
+        let metadata = object.get("metadata").cloned().unwrap_or_default();
+        let like = Value::from_iter([
+            ("apiVersion", Value::from("v1")),
+            ("kind", Value::from("ConfigMap")),
+            ("metadata", metadata.clone()),
+        ]);
+        let Ok(decoded) = self.admission.decoded(&like, &kind) else { return false };
+        let members = metadata.as_object().into_iter().flat_map(|members| members.iter());
+        members.into_iter().all(|(key, value)| decoded.path(&["metadata", key]) == Some(value))
     }
 }
 

@@ -3,8 +3,9 @@
 use crate::engine::{Engine, Settings};
 use crate::policy::{Operation, Policy, PolicySet, UserInfo};
 use crate::semantics::Semantics;
-use crate::value::{Text, Value};
+use crate::value::Value;
 
+use super::facts::Facts;
 use super::request::{Answer, Case, Evaluated, Surroundings};
 use super::schema::ObjectSchemas;
 use super::stored::TargetKind;
@@ -53,7 +54,7 @@ impl<'a> Sides<'a> {
     pub(super) fn new(
         Input { old, new, new_in_kyverno, world, is_world_of_all, .. }: &Input<'a>,
         (users, deletes): (&[UserInfo], bool),
-        (data_keys, targets): (&[Text], Vec<TargetKind>),
+        (facts, targets): (&Facts, Vec<TargetKind>),
         schemas: ObjectSchemas,
         options: &Options,
     ) -> Self {
@@ -91,7 +92,8 @@ impl<'a> Sides<'a> {
             users: users.len(),
             surroundings: Surroundings {
                 now: options.now,
-                data_keys: data_keys.to_vec(),
+                data_keys: facts.data_keys.clone(),
+                knows_images: facts.knows_images,
                 world: *world,
                 is_world_of_all: *is_world_of_all,
                 targets,

@@ -40,6 +40,8 @@ pub(super) struct Facts {
     pub(super) deletes: bool,
     /// The keys of data that lookups are expected to have.
     pub(super) data_keys: Vec<Text>,
+    /// Whether nothing reads the manifests and the configurations of images.
+    pub(super) knows_images: bool,
     /// How many rules the first side has, as written.
     pub(super) rules: usize,
 }

@@ -88,6 +88,7 @@ impl Texts {
             }
         }
         facts.data_keys = self.data_keys();
+        facts.knows_images = !["manifest", "config", "imageIndex"].into_iter().any(mentions);
         facts.users.truncate(MAX_TEXTS * 2);
         let mut seen = BTreeSet::new();
         facts.namespaces.retain(|namespace| seen.insert(namespace.clone()));
