@@ -316,7 +316,7 @@ impl<'a> Body<'_, 'a> {
                 used: Vec::new(),
                 keeps_order,
                 is_legacy,
-                leaves_out_globals: self.options.semantics == Semantics::Kyverno,
+                follows_kyverno: self.options.semantics == Semantics::Kyverno,
             }
             .map(overlay, self.root, at)
         };

@@ -7,7 +7,7 @@
 //! | `refused.txt` | a line for each rule that is not converted: its name, the construct and the reason |
 //! | `input.yaml` | objects on which both must have the same result |
 //! | `targets.yaml` | stored objects that rules with targets change |
-//! | `options` | `accept: NAME` and `to: map`, each on a line |
+//! | `options` | `accept: NAME`, `to: map` and `semantics: kyverno`, each on a line |
 //! | `userinfo.yaml`, `values.yaml`, `context.yaml` | who sends the requests, labels of namespaces, objects to look up |
 //!
 //! `UPDATE=1` writes `expected.yaml` and `refused.txt`: read the change.
@@ -16,6 +16,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kyv::Semantics;
 use kyv::convert::{Difference, Options, Outcome, Target};
 
 use crate::pairs::{conversions, documents, error, faults, mutator, result};
@@ -37,6 +38,7 @@ fn options(folder: &Path) -> Options {
                 options.accepts.push(difference.unwrap_or_else(|| panic!("{line}")));
             }
             Some(("to", "map")) => options.target = Target::AdmissionPolicy,
+            Some(("semantics", "kyverno")) => options.semantics = Semantics::Kyverno,
             _ => panic!("{}: {line}", folder.display()),
         }
     }
@@ -127,8 +129,8 @@ fn both_generations_of_a_case_do_the_same() {
         let options = options(&folder);
         let (policies, _) = converted(&text, &options);
         let sorts = options.accepts.contains(&Difference::Order);
-        let classic = mutator(&folder, "classic", &text, kyv::Semantics::default()).unwrap();
-        let new = match mutator(&folder, "new", &policies, kyv::Semantics::default()) {
+        let classic = mutator(&folder, "classic", &text, Semantics::default()).unwrap();
+        let new = match mutator(&folder, "new", &policies, Semantics::default()) {
             Ok(new) => new,
             Err(error) => {
                 different.push(format!("{}: {error}\n{policies}", folder.display()));

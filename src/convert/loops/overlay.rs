@@ -96,7 +96,7 @@ impl<'a> Loops<'_, 'a> {
                 used,
                 keeps_order,
                 is_legacy: false,
-                leaves_out_globals: self.options.semantics == Semantics::Kyverno,
+                follows_kyverno: self.options.semantics == Semantics::Kyverno,
             };
             let mut root = self.root.clone();
             root.is_patched |= is_patched;

@@ -78,7 +78,7 @@ impl<'a> Overlay<'_, 'a> {
 
     /// Whether an element with a global anchor writes something, as documented: its merge keys are those of the object.
     fn writes_beside(&self, item: &Value, keys: &[String]) -> bool {
-        !self.leaves_out_globals && !is_test_only(&super::elements::without_keys(item, keys))
+        !self.follows_kyverno && !is_test_only(&super::elements::without_keys(item, keys))
     }
 
     /// A list whose elements only test.
@@ -136,11 +136,16 @@ impl<'a> Overlay<'_, 'a> {
                 plain.push(element);
             }
         }
-        if selected.len() > 1 && !self.select_others(&selected, keys) {
+        if selected.len() > 1 && (self.follows_kyverno || !self.select_others(&selected, keys)) {
+            let reason = if self.follows_kyverno {
+                "Kyverno keeps only what the last of them selects"
+            } else {
+                "an element of the object may match more than one"
+            };
             return self.refuse(
                 at,
                 "several elements with anchors in one list",
-                "an element of the object may match more than one",
+                reason,
                 "write a rule for each, or conditions on different names",
             );
         }

@@ -73,8 +73,8 @@ pub(super) struct Overlay<'o, 'a> {
     pub(super) keeps_order: bool,
     /// Whether it is one of before Kyverno 1.2.
     pub(super) is_legacy: bool,
-    /// Whether what stands beside a global anchor in an element is left out, as Kyverno does.
-    pub(super) leaves_out_globals: bool,
+    /// Whether it must do what Kyverno does where that is not what is documented.
+    pub(super) follows_kyverno: bool,
 }
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -247,6 +247,14 @@ impl<'a> Overlay<'_, 'a> {
                 at,
                 "an addition inside of a global condition",
                 "classic patches leave it out in an element of a list",
+                "write the condition and the addition side by side",
+            );
+        }
+        if self.follows_kyverno {
+            return self.refuse(
+                at,
+                "an addition inside of a condition",
+                "Kyverno tests only whether the key is there then, and writes the rest of the condition",
                 "write the condition and the addition side by side",
             );
         }
