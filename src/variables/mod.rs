@@ -207,7 +207,7 @@ pub enum SubstitutionError {
         /// The string, from the root of the rule: `/mutate/…/labels/a`.
         at: Pointer,
         /// Why.
-        cause: QueryError,
+        cause: Box<QueryError>,
     },
     /// The value of a key is no string.
     #[error("the key `{key}`{} must become a string", place(at))]

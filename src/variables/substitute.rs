@@ -384,6 +384,7 @@ impl<'a> Substituter<'a> {
     }
 
     fn unresolved(&self, expression: &Text, cause: QueryError) -> SubstitutionError {
+        let cause = Box::new(cause);
         SubstitutionError::Variable { expression: expression.clone(), at: self.pointer(), cause }
     }
 

@@ -37,7 +37,7 @@ pub(super) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<S
     if expression.contains("metadata.name") && !has("name") && has("generateName") {
         return Some("the object has a generateName and no name yet: only a created object has one".into());
     }
-    if let QueryError::Failed(EvalError::NotFound { key }) = cause
+    if let QueryError::Failed(EvalError::NotFound { key }) = &**cause
         && let Some(meant) = nearest_variable(expression, key, context.entry_names())
     {
         return Some(format!("did you mean `{meant}`?"));

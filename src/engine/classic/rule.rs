@@ -112,7 +112,8 @@ fn substitute_unused(part: &Template, context: &mut Context<'_>) -> Result<(), R
     let settings = context.substitution(Inline::Path);
     let Err(error) = part.substitute(context, settings) else { return Ok(()) };
     // An entry that cannot be loaded here may load in a cluster: no divergence.
-    let is_load_error = matches!(&error, SubstitutionError::Variable { cause: QueryError::Load(_), .. });
+    let is_load_error =
+        matches!(&error, SubstitutionError::Variable { cause, .. } if matches!(**cause, QueryError::Load(_)));
     let is_documented = if is_load_error {
         tracker.semantics() == Semantics::Documented
     } else {
