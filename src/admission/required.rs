@@ -1,6 +1,6 @@
 //! Fields that objects of a kind must have, and empty values that the API server drops.
 
-use crate::value::{GroupVersionKind, Number, Pointer, Value};
+use crate::value::{GroupVersionKind, Number, Pointer, Text, Value};
 
 use super::types::{Field, Kind, Scalar, Shape, Struct, TypeId};
 
@@ -147,7 +147,7 @@ fn missing(kind: &Kind, value: &Value, at: &Pointer, depth: usize) -> Option<Poi
     }
 }
 
-/// The object without members that are `null`, and without empty lists, maps and structs that the API server does not
+/// The object without fields that are `null`, and without empty lists, maps and structs that the API server does not
 /// keep: it keeps a struct that is optional in Go, such as `emptyDir: {}`. Fields that a kind does not have stay.
 pub fn without_dropped(object: &Value, kind: &GroupVersionKind) -> Value {
     let kind = TypeId::of_kind(kind).map(Kind::Named);
@@ -175,10 +175,15 @@ fn kept(value: &Value, kind: Option<&Kind>) -> Option<Value> {
                 Some(Kind::Map(values)) => Some(&**values),
                 _ => None,
             };
-            let members: Value = members
-                .iter()
-                .filter_map(|(key, member)| Some((key.clone(), kept(member, below(key))?)))
-                .collect();
+            let member = |key: &Text, member: &Value| match kind {
+                // A null in a map is an empty value.
+                Some(Kind::Map(values)) if member.is_null() => {
+                    Some(values.empty()).filter(|empty| !empty.is_null())
+                }
+                _ => kept(member, below(key)),
+            };
+            let members: Value =
+                members.iter().filter_map(|(key, value)| Some((key.clone(), member(key, value)?))).collect();
             let is_dropped = is_empty_struct(&members) && kind.is_some() && !is_pointer;
             (!is_dropped).then_some(members)
         }
@@ -257,6 +262,10 @@ mod tests {
             (
                 r#"{"spec":{"containers":[{"resources":{"limits":{}}}],"x":null}}"#,
                 r#"{"spec":{"containers":[{}]}}"#,
+            ),
+            (
+                r#"{"metadata":{"labels":{"a":null}},"spec":{"containers":[{"resources":{"limits":{"cpu":null}}}]}}"#,
+                r#"{"metadata":{"labels":{"a":""}},"spec":{"containers":[{"resources":{"limits":{"cpu":"0"}}}]}}"#,
             ),
             (r#"{"spec":{"unknown":{}}}"#, r#"{"spec":{"unknown":{}}}"#),
         ] {

@@ -157,6 +157,7 @@ pub(super) fn difference(pair: &Pair<'_>, schemas: &ObjectSchemas) -> Option<Dif
         }
         (Answer::Admitted(old), Answer::Admitted(new)) if old == new => None,
         (Answer::Admitted(old), Answer::Admitted(new)) => {
+            let written = [old, new];
             let [before, old, new] = [pair.before, old, new].map(|value| without_dropped(value, &kind));
             if old == new {
                 return None;
@@ -171,7 +172,8 @@ pub(super) fn difference(pair: &Pair<'_>, schemas: &ObjectSchemas) -> Option<Dif
                 (DifferenceKind::YamlTypes, is_read_as as fn(&Value, &Value) -> bool),
                 (DifferenceKind::UnicodeCase, is_same_letters),
             ] {
-                if alike(&old, &new, is_alike) {
+                // A null that YAML reads may be an empty text in the cluster.
+                if alike(&old, &new, is_alike) || alike(written[0], written[1], is_alike) {
                     return Some(Difference::new(kind, cause));
                 }
             }

@@ -309,6 +309,8 @@ impl<'a> Overlay<'_, 'a> {
         written.apply = written.apply.map(|cel| match cel {
             // `has(place) ? optional.none() : optional.of(value)`
             Cel::Call { of: None, name: "optional.of", .. } => cel,
+            // A value that may be missing, too.
+            cel if is_optional(&cel) => Cel::if_else(place.path.has(), Cel::none(), cel),
             cel => Cel::if_else(place.path.has(), Cel::none(), Cel::some(cel)),
         });
         Ok(written)
@@ -327,11 +329,7 @@ fn push_member(
     if let Some(value) = written.apply.clone() {
         let (value, optional) = match value {
             // A value that may be missing.
-            Cel::If { condition, then, otherwise }
-                if !optional && is_optional(&then) && is_optional(&otherwise) =>
-            {
-                (Cel::If { condition, then, otherwise }, true)
-            }
+            value if !optional && matches!(value, Cel::If { .. }) && is_optional(&value) => (value, true),
             value => (value, optional),
         };
         if is_struct {
@@ -344,7 +342,10 @@ fn push_member(
 }
 
 fn is_optional(cel: &Cel) -> bool {
-    matches!(cel, Cel::Call { of: None, name: "optional.of" | "optional.none", .. })
+    match cel {
+        Cel::If { then, otherwise, .. } => is_optional(then) && is_optional(otherwise),
+        cel => matches!(cel, Cel::Call { of: None, name: "optional.of" | "optional.none", .. }),
+    }
 }
 
 /// What `+(k)` in the value of a condition adds, as an overlay.
