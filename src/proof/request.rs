@@ -103,6 +103,8 @@ pub(super) struct Evaluated {
     pub(super) looked_up: bool,
     /// Whether a rule was for the request.
     pub(super) is_matched: bool,
+    /// Whether something failed and `failurePolicy: Ignore` admitted the request.
+    pub(super) ignores_failure: bool,
     /// The divergences between documentation and Kyverno that were reached.
     pub(super) divergences: DivergenceSet,
     /// Whether something was looked up that is not generated.
@@ -125,6 +127,7 @@ impl Evaluated {
             conditions: Vec::new(),
             looked_up: false,
             is_matched: false,
+            ignores_failure: false,
             divergences: DivergenceSet::NONE,
             reads_inputs: false,
             secrets: Secrets::default(),
@@ -213,6 +216,7 @@ impl Case {
             conditions: seen.conditions.into_iter().collect(),
             looked_up: world.looked_up.load(Ordering::Relaxed),
             is_matched: seen.is_matched,
+            ignores_failure: seen.ignores_failure,
             divergences: report.divergences(),
             reads_inputs: world.reads_inputs.load(Ordering::Relaxed),
             secrets: report.secrets,
@@ -248,6 +252,7 @@ struct Seen {
     reasons: Vec<String>,
     conditions: BTreeMap<String, bool>,
     is_matched: bool,
+    ignores_failure: bool,
 }
 
 impl Seen {
@@ -266,6 +271,7 @@ impl Seen {
             )
         );
         self.is_matched |= !is_passed_over;
+        self.ignores_failure |= matches!(rule.outcome, Outcome::Skipped(SkipReason::FailureIgnored(_)));
         self.signature.push_str(&title);
         self.signature.push(':');
         match &rule.outcome {

@@ -164,16 +164,14 @@ impl Run {
         self.admitted.as_ref().unwrap_or(&self.written)
     }
 
-    /// Whether it is a plain creation that both sides admit.
+    /// Whether it is a plain creation that both sides admit, without a failure.
     pub(super) fn is_sample(&self) -> bool {
-        let is_admitted = |answer: &Answer| matches!(answer, Answer::Admitted(_));
+        let is_admitted =
+            |side: &Evaluated| matches!(side.answer, Answer::Admitted(_)) && !side.ignores_failure;
         let all = [Some(&self.written), self.admitted.as_ref()];
         self.case.is_plain_creation()
             && !self.looked_up()
-            && all
-                .into_iter()
-                .flatten()
-                .all(|answers| is_admitted(&answers.old.answer) && is_admitted(&answers.new.answer))
+            && all.into_iter().flatten().all(|answers| is_admitted(&answers.old) && is_admitted(&answers.new))
     }
 
     /// How both sides leave the object as written.
