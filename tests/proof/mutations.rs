@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kyv::admission::KindSchemas;
+use kyv::convert::{Comments, Outcome, convert};
 use kyv::patch::Schemas;
 use kyv::policy::{Policy, parse};
 use kyv::proof::{Input, Options, prove};
@@ -16,6 +17,9 @@ use test_support::{conformance_folder, log};
 
 /// The share of faults that must be found, in percent.
 const FOUND_PERCENT: usize = 98;
+
+/// How many conversions get faults if `KYV_ALL_PAIRS` is set.
+const CONVERSIONS: usize = 200;
 
 /// The most faults of one sort for each policy.
 const MAX_OF_SORT: usize = 4;
@@ -31,8 +35,9 @@ const WITHOUT_EFFECT: [(&str, &str); 1] = [
 struct Mutant {
     policy: String,
     fault: String,
-    original: Value,
-    mutated: Value,
+    /// What it is compared with.
+    old: Vec<Value>,
+    new: Vec<Value>,
 }
 
 /// Replacements of texts in expressions: operators and paths.
@@ -52,11 +57,18 @@ const REPLACEMENTS: [(&str, &str); 13] = [
     ("op: \"add\"", "op: \"remove\""),
 ];
 
+/// The faults of a policy, each compared with the policy.
 fn mutants(name: &str, policy: &Value) -> Vec<Mutant> {
+    mutants_of(name, policy, std::slice::from_ref(policy), &[])
+}
+
+/// The same, compared with others. `beside` are policies that belong to it.
+fn mutants_of(name: &str, policy: &Value, old: &[Value], beside: &[Value]) -> Vec<Mutant> {
     let mut found = Vec::new();
     let mut add = |fault: String, mutated: Value| {
         if mutated != *policy {
-            found.push(Mutant { policy: name.to_owned(), fault, original: policy.clone(), mutated });
+            let new = [std::slice::from_ref(&mutated), beside].concat();
+            found.push(Mutant { policy: name.to_owned(), fault, old: old.to_vec(), new });
         }
     };
     for (at, text) in expressions(policy) {
@@ -213,25 +225,55 @@ fn cel_policies(file: &Path) -> Vec<Value> {
     values.into_iter().filter(|value| matches!(parsed(value), Some(Policy::Cel(_)))).collect()
 }
 
+/// What policies of the corpus and, where it is at hand, the catalogue are converted to, with a fault each.
+fn faulty_conversions() -> Vec<Mutant> {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")];
+    folders.extend(conformance_folder("faults in conversions").map(|root| root.join("policies")));
+    let mut found = Vec::new();
+    for file in folders.iter().flat_map(|folder| policies_below(folder)) {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let documents = read(&Source::new("policy.yaml", text).into(), &Limits::default());
+        for document in documents.into_iter().flatten() {
+            let Some(value) = document.value() else { continue };
+            let Some(Policy::Classic(policy)) = parsed(value) else { continue };
+            let comments = Comments::of(&document, &Pointer::ROOT);
+            let conversion = convert(value, &policy, &comments, &kyv::convert::Options::default());
+            let is_whole = conversion.rules.iter().all(|rule| matches!(rule.outcome, Outcome::Converted(_)));
+            if is_whole && !conversion.documents.is_empty() {
+                let name = file.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+                let parse = |text: &String| kyv::yaml::parse_value(text).unwrap();
+                let new: Vec<Value> = conversion.documents.iter().map(parse).collect();
+                found.push((name, value.clone(), new));
+            }
+        }
+    }
+    assert!(found.len() >= CONVERSIONS, "{} conversions", found.len());
+    // From all of them, evenly.
+    let chosen = (0..CONVERSIONS).map(|number| &found[number * found.len() / CONVERSIONS]);
+    let faults = chosen.flat_map(|(name, old, new)| {
+        (0..new.len()).flat_map(move |index| {
+            let beside = [&new[..index], &new[index + 1..]].concat();
+            mutants_of(name, &new[index], std::slice::from_ref(old), &beside)
+        })
+    });
+    faults.collect()
+}
+
 fn parsed(value: &Value) -> Option<Policy> {
     parse(value, Semantics::Documented).ok()
 }
 
 /// Whether a proof tells a mutant from its original; `None` where the mutant is no valid policy, or nothing can be compared.
 fn is_found(mutant: &Mutant) -> Option<bool> {
-    let [original, mutated] = [&mutant.original, &mutant.mutated].map(parsed);
-    let (original, mutated) = ([original?], [mutated?]);
-    if original[0].has_targets() || !mutated[0].meta().refused.is_empty() {
+    let [old, new] =
+        [&mutant.old, &mutant.new].map(|side| side.iter().map(parsed).collect::<Option<Vec<Policy>>>());
+    let (old, new) = (old?, new?);
+    let is_classic = old.iter().any(|policy| matches!(policy, Policy::Classic(_)));
+    if old.iter().any(Policy::has_targets) || new.iter().any(|policy| !policy.meta().refused.is_empty()) {
         return None;
     }
-    let input = Input {
-        old: &original,
-        new: &mutated,
-        new_in_kyverno: None,
-        given: &[],
-        world: None,
-        is_world_of_all: false,
-    };
+    let input =
+        Input { old: &old, new: &new, new_in_kyverno: None, given: &[], world: None, is_world_of_all: false };
     // Most faults are found by a fast proof.
     let mut results = [60, Options::FULL].into_iter().map(|requests_per_rule| {
         let options = Options {
@@ -241,7 +283,8 @@ fn is_found(mutant: &Mutant) -> Option<bool> {
             ..Options::default()
         };
         let proof = prove(&input, &options, &mut |_| {});
-        (proof.requests > 0).then(|| !proof.is_equal() || proof.only_written > 0)
+        // A conversion may differ from its policy in manifests as they are written.
+        (proof.requests > 0).then(|| !proof.is_equal() || !is_classic && proof.only_written > 0)
     });
     results.find(|found| *found != Some(false)).unwrap_or(Some(false))
 }
@@ -252,24 +295,17 @@ fn small_faults_are_found() {
     let mut files = policies_below(&corpus);
     files.retain(|file| file.ends_with("policy.yaml"));
     let is_whole = std::env::var_os("KYV_ALL_PAIRS").is_some();
-    if let Some(root) =
-        is_whole.then(|| conformance_folder("faults in the policies of the catalogue")).flatten()
-    {
-        let folders = fs::read_dir(root.join("policies")).unwrap().map(|entry| entry.unwrap().path());
-        let mut folders: Vec<PathBuf> =
-            folders.filter(|path| path.to_string_lossy().ends_with("-mpol")).collect();
-        folders.sort();
-        files.extend(folders.iter().flat_map(|folder| policies_below(folder)));
-    } else {
-        // A sample.
-        files.truncate(6);
-    }
+    // Of the others a sample.
+    files.truncate(if is_whole { usize::MAX } else { 6 });
     let mut all: Vec<Mutant> = Vec::new();
     for file in &files {
         let name = file.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
         for policy in cel_policies(file) {
             all.extend(mutants(&name, &policy));
         }
+    }
+    if is_whole {
+        all.extend(faulty_conversions());
     }
     let is_without_effect = |mutant: &Mutant| {
         WITHOUT_EFFECT
