@@ -324,9 +324,9 @@ impl<'a> Body<'_, 'a> {
         let accepts_order = self.scope.accepts(Difference::Order);
         let mut fragment = translate(true)?;
         if accepts_order && (!fragment.before.is_empty() || !fragment.after.is_empty()) {
-            let keeps = keeps_meaning(&fragment.before) || keeps_meaning(&fragment.after);
-            if !keeps {
-                fragment = translate(false)?;
+            let shorter = translate(false)?;
+            if (&shorter.before, &shorter.after) != (&fragment.before, &fragment.after) {
+                fragment = shorter;
                 self.scope.accepted.borrow_mut().push(Difference::Order);
             }
         }
@@ -405,13 +405,6 @@ impl<'a> Body<'_, 'a> {
         let field = Entry { key: "metadata".to_owned(), value: inner, optional: false };
         Some(Cel::message("Object", vec![field]))
     }
-}
-
-/// Whether the order that steps make has a meaning: init containers run one after the other.
-fn keeps_meaning(stages: &[Vec<Patch>]) -> bool {
-    stages.iter().flatten().any(|patch| {
-        super::patches::steps(std::slice::from_ref(patch)).to_string().contains("initContainers")
-    })
 }
 
 /// The controllers of Pods, if Kyverno's own autogen of the CEL policy does the same but for `ReplicationController`.

@@ -128,7 +128,7 @@ impl<'a> Overlay<'_, 'a> {
             fragment.apply = Some(Cel::joined(Operator::Plus, parts));
         }
         // Lists with several keys keep their order.
-        if !names.is_empty() && self.keeps_order && keys.len() == 1 {
+        if !names.is_empty() && self.keeps_order_of(place) && keys.len() == 1 {
             let reorder = reordered(place, &variable, keys, &names);
             super::merge_stages(&mut fragment.after, vec![vec![reorder]]);
         }
@@ -250,15 +250,15 @@ impl<'a> Overlay<'_, 'a> {
             fragment.patches.push(each(inner.patches));
         }
         let touched = Cel::any(inner.touches.clone());
-        if self.keeps_order {
+        if self.keeps_order_of(place) {
             let is_moved = Cel::all(vec![condition.clone(), touched.clone()]);
             if !is_moved.is_true() {
                 moves.push((variable.to_owned(), is_moved));
             }
-            // The elements inside follow when those around are at their places.
-            add_stages(&mut fragment.before, inner.before, each);
-            add_stages(&mut fragment.after, inner.after, each);
         }
+        // The elements inside follow when those around are at their places.
+        add_stages(&mut fragment.before, inner.before, each);
+        add_stages(&mut fragment.after, inner.after, each);
         fragment.touches.push(if condition.is_true() { touched } else { Cel::bool(true) });
         let Some(apply) = inner.apply else { return Ok(None) };
         let own = |key: &String| Entry {

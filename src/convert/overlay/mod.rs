@@ -69,7 +69,7 @@ pub(super) struct Overlay<'o, 'a> {
     pub(super) depth: usize,
     /// The names of variables of loops around.
     pub(super) used: Vec<String>,
-    /// Whether the order of elements is preserved.
+    /// Whether the order of elements is preserved, also where it has no meaning.
     pub(super) keeps_order: bool,
     /// Whether it is one of before Kyverno 1.2.
     pub(super) is_legacy: bool,
@@ -276,6 +276,11 @@ impl<'a> Overlay<'_, 'a> {
             Value::Array(items) => self.list(items, place, at),
             _ => self.scalar(value, place, at),
         }
+    }
+
+    /// Whether the order of a list is preserved: init containers run one after the other.
+    fn keeps_order_of(&self, place: &Place<'_>) -> bool {
+        self.keeps_order || matches!(place.steps.last(), Some(Some(name)) if name == "initContainers")
     }
 
     /// `+(k): v`: the value is set if the key is missing.
