@@ -11,8 +11,8 @@ mod managers;
 
 use crate::engine::Engine;
 use crate::patch::Schemas;
-use crate::report::{Cause, Drift, DriftField, DriftKind, DriftStep, ObjectReport, PolicyReport, RuleReport};
-use crate::value::{GroupVersionKind, Map, Pointer, Text, Value};
+use crate::report::{Cause, Drift, DriftField, DriftKind, DriftStep, ObjectReport};
+use crate::value::{GroupVersionKind, Map, Pointer, Value};
 
 /// The nesting of objects that is compared.
 const MAX_DEPTH: usize = 200;
@@ -30,7 +30,11 @@ pub fn live_drift(engine: &Engine, reports: &[&ObjectReport], live: &Value) -> O
     let first = sides.first()?;
     let live = cluster::without_last_applied(live);
     let fields = cluster::shown(&sides, &live);
-    let others = cluster::others(&sides, &live, &fields);
+    let mut others = cluster::others(&sides, &live, &fields);
+    if first.is_incomplete {
+        // What nobody explains may be a default that is not known.
+        others.others.retain(|other| matches!(other.cause, Cause::Policies { .. }));
+    }
     Some(Drift { fields, is_incomplete: first.is_incomplete, live: Some(others) })
 }
 
@@ -91,10 +95,8 @@ fn cause(report: &ObjectReport, field: &Pointer) -> Cause {
         // The API server made it of another field that they changed.
         return cause(report, &Pointer::ROOT);
     }
-    let name = |(policy, rule): (&PolicyReport, &RuleReport)| -> Text {
-        if rule.is_policy { policy.policy.clone() } else { format!("{}/{}", policy.policy, rule.rule).into() }
-    };
-    Cause::Policies { policies, rules: report.writing_rules(fields).map(name).collect() }
+    let rules = report.writing_rules(fields).map(|(policy, rule)| rule.title(&policy.policy).into());
+    Cause::Policies { policies, rules: rules.collect() }
 }
 
 /// A Secret with the `data` that its `stringData` becomes, as Argo CD compares it. Other objects as they are.

@@ -299,3 +299,21 @@ fn edited(engine: &Engine, report: &ObjectReport, live: &Value, admission: &Admi
     });
     states.collect()
 }
+
+#[test]
+fn what_may_be_a_default_is_no_drift() {
+    let settings = Settings { admission: Some(Admission::default()), ..Settings::default() };
+    let engine = Engine::new(PolicySet::new(Vec::new()), settings);
+    for (kind, expected) in
+        [(r#""v1","kind":"ConfigMap""#, (1, 1, false)), (r#""a.b/v1","kind":"Widget""#, (1, 0, true))]
+    {
+        let object = |data: &str| {
+            let text = format!(r#"{{"apiVersion":{kind},"metadata":{{"name":"a"}},"data":{data}}}"#);
+            Value::from_json(&text).expect("JSON")
+        };
+        let report = engine.mutate(&object(r#"{"a":"1"}"#), None, &EmptyWorld);
+        let drift = live_drift(&engine, &[&report], &object(r#"{"a":"2","b":"3"}"#)).expect("a name");
+        let others = drift.live.expect("compared").others.len();
+        assert_eq!((drift.fields.len(), others, drift.is_incomplete), expected, "{kind}");
+    }
+}
