@@ -9,9 +9,10 @@ mod settling;
 
 use indexmap::IndexSet;
 
+use crate::admission::without_dropped;
 use crate::engine::{Engine, World};
 use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, OrderDependence, PolicyReport};
-use crate::value::{Pointer, Text, Value};
+use crate::value::{GroupVersionKind, Pointer, Text, Value};
 
 /// The findings about an object: `report` is what the policies did with it, `stored` the stored object of an update.
 /// `is_update` says whether the object exists already.
@@ -21,10 +22,12 @@ pub fn findings(
     (stored, is_update): (Option<&Value>, bool),
     world: &dyn World,
 ) -> Vec<CheckFinding> {
-    let mut found: Vec<CheckFinding> = report.order.iter().map(|one| of_order(report, one)).collect();
+    let order: Vec<&OrderDependence> =
+        report.order.iter().filter(|one| is_kept_in_cluster(engine, report, one)).collect();
+    let mut found: Vec<CheckFinding> = order.iter().map(|one| of_order(report, one)).collect();
     let depends_on_order = |policies: &[Text]| {
         let is_known = |one: &OrderDependence| policies.iter().all(|policy| one.policies.contains(policy));
-        report.order.iter().any(is_known)
+        order.iter().copied().any(is_known)
     };
     found.extend(overwritten::findings(report).into_iter().filter(|one| !depends_on_order(&one.policies)));
     if !report.is_changed() {
@@ -34,6 +37,16 @@ pub fn findings(
     found.extend(pods::finding(engine, report, world));
     found.extend(of_impact(report, is_update));
     found
+}
+
+/// Whether a cluster keeps what differs in another order: it does not keep what is empty.
+pub fn is_kept_in_cluster(engine: &Engine, report: &ObjectReport, dependence: &OrderDependence) -> bool {
+    let is_in_cluster = engine.settings().admission.is_some() && dependence.failing.is_empty();
+    let (Some(results), Some(kind)) = (&dependence.results, GroupVersionKind::of(&report.before)) else {
+        return true;
+    };
+    let [one, other] = &**results;
+    !is_in_cluster || without_dropped(one, &kind) != without_dropped(other, &kind)
 }
 
 fn of_order(report: &ObjectReport, dependence: &OrderDependence) -> CheckFinding {

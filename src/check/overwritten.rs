@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, Outcome};
-use crate::value::{ChangeKind, Pointer, Text, Value, changes};
+use crate::value::{ChangeKind, Pointer, Segment, Text, Value, changes};
 
 /// A field as a policy left it.
 struct Written {
@@ -25,8 +25,9 @@ pub(super) fn findings(report: &ObjectReport) -> Vec<CheckFinding> {
         for field in fields {
             let [was, is] = [before, after].map(|object| object.pointed(&field).cloned());
             let earlier = written.get(&field).filter(|earlier| earlier.policy != policy.policy);
-            // Elements of lists may have moved in between.
-            if let Some(earlier) = earlier.filter(|earlier| earlier.after == was) {
+            // Elements of lists may have moved in between, or by this policy.
+            let earlier = earlier.filter(|earlier| earlier.after == was && !is_moved(before, after, &field));
+            if let Some(earlier) = earlier {
                 let kind = if earlier.before == is {
                     CheckFindingKind::Undone
                 } else {
@@ -40,6 +41,21 @@ pub(super) fn findings(report: &ObjectReport) -> Vec<CheckFinding> {
     }
     let finding = |((first, second, kind), fields)| CheckFinding::new(kind, vec![first, second], fields);
     found.into_iter().map(finding).collect()
+}
+
+/// Whether a field is in an element of a list that is now at another place.
+fn is_moved(before: &Value, after: &Value, field: &Pointer) -> bool {
+    let segments = field.segments();
+    let lists = segments.iter().enumerate().filter_map(|(depth, segment)| match segment {
+        Segment::Index(index) => Some((segments[..depth].iter().cloned().collect::<Pointer>(), *index)),
+        Segment::Key(_) => None,
+    });
+    let mut lists = lists.filter_map(|(list, index)| {
+        let element = before.pointed(&list)?.at(index)?;
+        let left = after.pointed(&list)?.as_array()?;
+        Some(left.get(index) != Some(element) && left.contains(element))
+    });
+    lists.any(|is_moved| is_moved)
 }
 
 /// The fields without members of their own that a change sets or removes.
@@ -95,6 +111,31 @@ mod tests {
                 .map(|one| format!("{} {} {}", one.policies.join(" "), one.kind.name(), one.fields[0]))
                 .collect();
             assert_eq!(found.join("\n"), expected);
+        }
+    }
+
+    #[test]
+    fn an_element_that_moves_is_not_overwritten() {
+        let with = |env: &str| {
+            Value::from_json(&format!(
+                r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p"}},"env":{env}}}"#
+            ))
+            .unwrap()
+        };
+        for (last, expected) in [
+            (r#"[{"name":"a"},{"name":"b","value":"2"},{"name":"own","value":"1"}]"#, ""),
+            (r#"[{"name":"a"},{"name":"own","value":"3"}]"#, "overwritten env[1].value"),
+        ] {
+            let states = [r#"[{"name":"a"}]"#, r#"[{"name":"a"},{"name":"own","value":"1"}]"#, last];
+            let steps = states.windows(2).zip(["a", "b"]).map(|(pair, policy)| {
+                let outcome = Outcome::Patched { before: with(pair[0]), after: with(pair[1]) };
+                let rules = vec![RuleReport::new("r".into(), outcome)];
+                PolicyReport { policy: policy.into(), rules, divergences: Default::default() }
+            });
+            let report = ObjectReport { policies: steps.collect(), ..ObjectReport::untouched(with("[]")) };
+            let found = findings(&report);
+            let shown = found.iter().map(|one| format!("{} {}", one.kind.name(), one.fields[0]));
+            assert_eq!(shown.collect::<Vec<_>>().join("\n"), expected);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The Pods of a template: policies see them again when a controller creates them.
 
 use crate::engine::{Engine, World};
-use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, PolicyReport, RuleReport};
+use crate::report::{CheckFinding, CheckFindingKind, ObjectReport};
 use crate::value::{Pointer, Text, Value};
 
 use super::acting;
@@ -19,18 +19,25 @@ pub(super) fn finding(engine: &Engine, report: &ObjectReport, world: &dyn World)
     if !created.is_changed() {
         return None;
     }
-    // Policies for Pods alone did not change the template.
+    // Policies for Pods alone did not change the template. Other policies may take changes back.
     let of_workload = acting(report);
-    let again: Vec<&PolicyReport> =
-        created.policies.iter().filter(|policy| of_workload.contains(&policy.policy)).collect();
-    let policies: Vec<Text> =
-        acting(&created).into_iter().filter(|name| of_workload.contains(name)).collect();
+    let changed: Vec<Pointer> = created.changes().into_iter().map(|change| change.pointer).collect();
+    let is_left = |field: &Pointer| changed.iter().any(|left| left.contains(field) || field.contains(left));
+    let mut policies: Vec<Text> = Vec::new();
+    let mut fields = Vec::new();
+    let template = at.iter().fold(Pointer::ROOT, |at, key| at.key(*key));
+    for (policy, rule) in created.rules().filter(|(policy, _)| of_workload.contains(&policy.policy)) {
+        let changes = if policy.has_error() { Vec::new() } else { rule.changes() };
+        for change in changes.into_iter().filter(|change| is_left(&change.pointer)) {
+            fields.push(template.join(&created.shown_place(&change.pointer)));
+            if !policies.contains(&policy.policy) {
+                policies.push(policy.policy.clone());
+            }
+        }
+    }
     if policies.is_empty() {
         return None;
     }
-    let template = at.iter().fold(Pointer::ROOT, |at, key| at.key(*key));
-    let changes = again.iter().flat_map(|policy| &policy.rules).flat_map(RuleReport::changes);
-    let fields = changes.map(|change| template.join(&created.shown_place(&change.pointer))).collect();
     let mut secrets = report.secrets.clone();
     secrets.extend(&created.secrets);
     Some(CheckFinding {

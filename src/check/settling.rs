@@ -2,9 +2,9 @@
 
 use crate::engine::{Engine, World};
 use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, Settling};
-use crate::value::Value;
+use crate::value::{Pointer, Value};
 
-use super::{acting, shown};
+use super::{shown, writers};
 
 /// So many admissions after the first are tried.
 const MAX_ADMISSIONS: usize = 8;
@@ -22,9 +22,9 @@ pub(super) fn finding(
     }
     let failing =
         second.policies.iter().filter(|policy| policy.has_error()).map(|policy| policy.policy.clone());
-    let policies = if fails { failing.collect() } else { acting(&second) };
-    let changes = second.changes();
-    let fields = shown(&second, changes.iter().map(|change| &change.pointer));
+    let changed: Vec<Pointer> = second.changes().into_iter().map(|change| change.pointer).collect();
+    let policies = if fails { failing.collect() } else { writers(&second, &changed) };
+    let fields = shown(&second, changed.iter());
     let settling = if fails {
         Settling::Fails
     } else {

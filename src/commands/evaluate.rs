@@ -278,14 +278,19 @@ impl<'a, W: World> Evaluator<'a, W> {
         });
         let stored = old.or(of_cluster.as_ref());
         let is_update = stored.is_some() || self.engine.settings().operation == Some(Operation::Update);
-        let report = self.engine.mutate(value, stored, self.world);
+        let mut report = self.engine.mutate(value, stored, self.world);
         if let Some(of_cluster) = &of_cluster {
             self.redact_recorded(of_cluster, &report.secrets);
         }
         let after = report.is_changed().then(|| report.after.clone());
         let second_run = self.second_run(stored, &report);
         let findings = match self.check {
-            PolicyCheck::Together => check::findings(self.engine, &report, (stored, is_update), self.world),
+            PolicyCheck::Together => {
+                let mut order = std::mem::take(&mut report.order);
+                order.retain(|one| check::is_kept_in_cluster(self.engine, &report, one));
+                report.order = order;
+                check::findings(self.engine, &report, (stored, is_update), self.world)
+            }
             PolicyCheck::None | PolicyCheck::Drift => Vec::new(),
         };
         let drift = match self.check {

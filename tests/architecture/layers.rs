@@ -82,7 +82,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
         false,
     ),
     ("lint", &["cel", "diagnostics", "patch", "policy", "yaml", "value"], false),
-    ("check", &["engine", "report", "value"], false),
+    ("check", &["admission", "engine", "report", "value"], false),
     ("drift", &["engine", "patch", "report", "value"], false),
     (
         "proof",

@@ -285,7 +285,9 @@ impl Gains {
         let capabilities = context.path(&["capabilities"]);
         self.added(&capabilities, "add");
         let [old, new] = capabilities.both(|capabilities| list(capabilities, &["drop"]));
-        self.note(old.iter().any(|dropped| !new.contains(dropped)), &capabilities, "drop");
+        let drops_all = new.iter().any(|dropped| dropped.as_str() == Some("ALL"));
+        let is_kept = |dropped: &Value| drops_all || new.contains(dropped);
+        self.note(!old.iter().all(is_kept), &capabilities, "drop");
     }
 
     /// Ports of the host.

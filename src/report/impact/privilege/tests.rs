@@ -44,6 +44,12 @@ fn less_restricted_pods_are_found() {
             "{c}.capabilities.add {c}.capabilities.drop",
         ),
         (("", ""), ("", r#""capabilities":{"drop":["ALL"]},"runAsNonRoot":true"#), ""),
+        (
+            ("", r#""capabilities":{"drop":["CHOWN"]}"#),
+            ("", r#""capabilities":{"drop":["KILL"]}"#),
+            "{c}.capabilities.drop",
+        ),
+        (("", r#""capabilities":{"drop":["CHOWN"]}"#), ("", r#""capabilities":{"drop":["ALL"]}"#), ""),
         (("", r#""runAsUser":1000"#), ("", r#""runAsUser":0"#), "{c}.runAsUser"),
         (("", ""), (r#""volumes":[{"name":"h","hostPath":{"path":"/"}}],"#, ""), "spec.volumes[0].hostPath"),
         ((r#""automountServiceAccountToken":false,"#, ""), ("", ""), "spec.automountServiceAccountToken"),
