@@ -3,6 +3,7 @@
 //! Findings are data; rendering them is elsewhere. Pure but for what the given [`World`] looks up.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod generated;
 mod overwritten;
 mod pods;
 mod settling;
@@ -13,6 +14,8 @@ use crate::admission::without_dropped;
 use crate::engine::{Engine, World};
 use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, OrderDependence, PolicyReport};
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
+
+pub use generated::on_generated;
 
 /// The findings about an object: `report` is what the policies did with it, `stored` the stored object of an update.
 /// `is_update` says whether the object exists already.

@@ -16,6 +16,9 @@ Examples:
   # Find policies that depend on their order, overwrite each other or change their own results
   kubectl kyv check -p policies/ -f manifests/ -R
 
+  # Without manifests: on objects made from the conditions of the policies
+  kubectl kyv check -p policies/ --generated
+
   # The same for the live Deployments of all namespaces
   kubectl kyv check deployments -A -p policies/
 
@@ -39,6 +42,10 @@ pub(super) struct Arguments {
     inputs: RunArguments,
     #[command(flatten)]
     rules: RuleArguments,
+    /// Check objects that are made from the conditions of the policies, too: of each policy, and of pairs that touch the
+    /// same fields. Needs no manifests. --seed makes others.
+    #[arg(long, help_heading = "Input")]
+    generated: bool,
     /// The output format.
     #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(FORMATS), default_value = "text", help_heading = "Output")]
     output: &'static FormatChoice<()>,
@@ -95,8 +102,13 @@ fn report(output: CheckOutput) -> Box<dyn Format> {
 }
 
 pub(super) fn run(arguments: Arguments) -> Exit {
-    let Arguments { inputs, rules, output } = arguments;
-    let options =
-        RunOptions { keep_going: true, check: PolicyCheck::Together, ..rules.choose(inputs.into()) };
+    let Arguments { inputs, rules, generated, output } = arguments;
+    let options = RunOptions {
+        keep_going: true,
+        check: PolicyCheck::Together,
+        generated,
+        objects_are_optional: generated,
+        ..rules.choose(inputs.into())
+    };
     run_findings(&options, &*(output.format)(()), output.summary)
 }

@@ -34,6 +34,8 @@ pub(super) struct Presentation<'a> {
     pub(super) pager: Option<Pager>,
     /// The program that shows the differences.
     pub(super) external_diff: Option<&'a ExternalDiff>,
+    /// The seed of generated objects, if findings are looked for on such, too.
+    pub(super) generated: Option<u64>,
 }
 
 impl<'a> Presentation<'a> {
@@ -43,10 +45,11 @@ impl<'a> Presentation<'a> {
             format,
             summary: if options.summary_tables { summary.with_tables() } else { summary },
             selection: None,
-            closing: Closing::ALL,
+            closing: Closing { unmatched_rules: !options.has_generated_objects_alone(), ..Closing::ALL },
             server_dry_run: false,
             pager: if options.pager { Pager::of_stdout() } else { None },
             external_diff: None,
+            generated: options.generated.then_some(options.seed),
         }
     }
 
@@ -76,6 +79,8 @@ impl<'a> Presentation<'a> {
         summary: &mut RunSummary,
         reporter: &mut Reporter,
     ) -> io::Result<()> {
+        let generated = self.generated.map(|seed| session.check_generated(seed, world, reporter));
+        summary.has_findings |= generated.as_ref().is_some_and(|generated| !generated.findings.is_empty());
         let mut evaluator = session.evaluator(world);
         evaluator.keeps_whole = self.server_dry_run;
         let cluster = session.cluster.as_deref().filter(|_| self.server_dry_run);
@@ -131,6 +136,8 @@ impl<'a> Presentation<'a> {
             gaps: reporter.gaps(),
             is_live: session.is_live(),
             diagnostics: reporter.diagnostics(),
+            generated: generated.as_ref(),
+            places: Some(&places),
         };
         writer.finish(&totals, &mut spool)?;
         let printed = spool.print_all();

@@ -90,6 +90,8 @@ pub(super) struct RunOptions {
     pub(super) check_idempotent: bool,
     /// What is found out about the policies.
     pub(super) check: PolicyCheck,
+    /// Whether that is found out on generated objects, too.
+    pub(super) generated: bool,
     /// The time that policies see; `None` for the start of the run.
     pub(super) now: Option<Timestamp>,
     /// The seed of random values.
@@ -136,6 +138,10 @@ pub(super) enum OptionsError {
         "no objects: pass manifests with -f or -k, or select live objects with TYPE [NAME], or with -A, -n, -l or --field-selector for all kinds that the policies can match"
     )]
     NoObjects,
+    #[error(
+        "no objects: pass manifests with -f or -k, select live objects with TYPE [NAME], or with -A, -n, -l or --field-selector, or let objects be made from the conditions of the policies with --generated"
+    )]
+    NoCheckedObjects,
     #[error("-A selects live objects; a manifest names its namespace itself")]
     AllNamespacesOfManifests,
     #[error("standard input (-) can be used only once")]
@@ -153,7 +159,7 @@ pub(super) enum OptionsError {
 impl Coded for OptionsError {
     fn code(&self) -> Code {
         match self {
-            Self::NoObjects => Code::NoInput,
+            Self::NoObjects | Self::NoCheckedObjects => Code::NoInput,
             Self::NoSubject(_) => Code::InvalidValue,
             Self::Path(_) | Self::AllNamespacesOfManifests | Self::StdinTwice => Code::ArgumentConflict,
             Self::UnusedCluster | Self::RightsWithoutCluster | Self::UnusedRecording => Code::UnusedOption,
@@ -173,9 +179,13 @@ impl RunOptions {
         let cluster = &self.cluster;
         let subject = cluster.check_rights.as_ref();
         let path = self.path_argument();
+        let no_objects = match self.check {
+            PolicyCheck::Together => OptionsError::NoCheckedObjects,
+            PolicyCheck::None | PolicyCheck::Drift => OptionsError::NoObjects,
+        };
         let contradictions = [
             (path.is_some(), OptionsError::Path(path.cloned().unwrap_or_default())),
-            (!self.names_objects(), OptionsError::NoObjects),
+            (!self.names_objects(), no_objects),
             (cluster.all_namespaces && !self.is_live(), OptionsError::AllNamespacesOfManifests),
             (self.stdin_count() > 1, OptionsError::StdinTwice),
             (cluster.names_cluster() && !self.uses_cluster(), OptionsError::UnusedCluster),
@@ -235,6 +245,14 @@ impl RunOptions {
         self.manifests.is_empty()
             && self.kustomizations.is_empty()
             && (!self.objects_are_optional || self.names_live_objects())
+    }
+
+    /// Whether all objects are generated.
+    pub(super) const fn has_generated_objects_alone(&self) -> bool {
+        self.generated
+            && self.manifests.is_empty()
+            && self.kustomizations.is_empty()
+            && !self.names_live_objects()
     }
 
     /// Whether there are the objects that the run needs.

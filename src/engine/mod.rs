@@ -60,7 +60,7 @@ pub struct Engine {
 }
 
 /// The settings of a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Which semantics apply where Kyverno diverges from its documentation.
     pub semantics: Semantics,
@@ -110,6 +110,13 @@ impl Engine {
             || settings.exceptions.all().iter().any(PolicyException::uses_namespace_labels)
             || settings.filters.uses_namespace_labels();
         Self { policies, settings, uses_namespace_labels }
+    }
+
+    /// An engine with the same settings, and of the policies only those with these names.
+    pub fn narrowed(&self, names: &[Text]) -> Self {
+        let all = self.policies.policies().iter();
+        let named = all.filter(|policy| names.contains(&policy.full_name())).cloned().collect();
+        Self::new(PolicySet::new(named), self.settings.clone())
     }
 
     /// Whether anything depends on the labels of namespaces.

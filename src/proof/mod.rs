@@ -1,11 +1,13 @@
 //! Whether two sets of policies do the same: both are run on many requests, and the answers are compared.
 //!
 //! The requests are made from what the policies mention: their conditions, literals, patterns and paths, and the kinds'
-//! schemas. It is evidence by test, not by logic. Pure: no files, no clock, and random by a seed alone.
+//! schemas. It is evidence by test, not by logic. [`Creations`] are made in the same way for other questions. Pure: no
+//! files, no clock, and random by a seed alone.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod compare;
 mod coverage;
+mod creations;
 mod facts;
 mod generate;
 mod images;
@@ -31,6 +33,7 @@ use crate::value::{GroupVersionKind, Text, Value};
 
 pub use compare::DifferenceKind;
 pub use coverage::Coverage;
+pub use creations::Creations;
 pub use request::{Answer, Answers, Case};
 pub use traps::Trap;
 

@@ -164,7 +164,7 @@ impl Case {
     }
 
     /// What tells it from others; the origin does not.
-    pub(super) fn identity(&self) -> String {
+    pub fn identity(&self) -> String {
         let old = self.old.as_ref().map(Value::to_json).unwrap_or_default();
         format!(
             "{}\n{old}\n{} {} {:?} {} {}",
@@ -175,6 +175,18 @@ impl Case {
             self.cluster,
             self.is_deletion
         )
+    }
+
+    /// Runs something with the world of the request; also returns whether generated objects were looked up.
+    pub(super) fn in_world<T>(
+        &self,
+        surroundings: &Surroundings<'_>,
+        run: impl FnOnce(&dyn World) -> T,
+    ) -> (T, bool) {
+        let (looked_up, reads_inputs) = <(AtomicBool, AtomicBool)>::default();
+        let world = CaseWorld { case: self, surroundings, stored: &[], looked_up, reads_inputs };
+        let result = run(&world);
+        (result, world.looked_up.into_inner() && !world.reads_inputs.into_inner())
     }
 
     /// Evaluates the policies of an engine.

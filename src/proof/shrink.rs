@@ -59,27 +59,9 @@ impl Shrinker<'_> {
 
     /// The smallest request that differs in the same way.
     fn shrunk(&self, run: &Run, wanted: &Difference) -> Option<(Run, Difference)> {
-        let mut best = self.differing(&run.case, wanted)?;
-        let mut left = MAX_EVALUATIONS;
-        loop {
-            let mut is_smaller = false;
-            let mut tried = 0;
-            // A change moves what comes after it: the candidates are made anew.
-            while let Some(case) = candidates(&best.0.case).into_iter().nth(tried) {
-                let Some(rest) = left.checked_sub(1) else { return Some(best) };
-                left = rest;
-                match self.differing(&case, wanted) {
-                    Some(smaller) => {
-                        best = smaller;
-                        is_smaller = true;
-                    }
-                    None => tried += 1,
-                }
-            }
-            if !is_smaller {
-                return Some(best);
-            }
-        }
+        let differing = self.differing(&run.case, wanted)?;
+        let (_, found) = shrink((run.case.clone(), differing), |case| self.differing(case, wanted));
+        Some(found)
     }
 
     fn counterexample(
@@ -150,6 +132,32 @@ impl Shrinker<'_> {
             && (difference.cause == wanted.cause
                 || !wanted.kind.is_refusal() && paths(&difference.cause).is_subset(&paths(&wanted.cause)));
         is_same.then_some((run, difference))
+    }
+}
+
+/// The smallest request of which `test` still returns something, found by leaving out; at most [`MAX_EVALUATIONS`] are
+/// tested.
+pub(super) fn shrink<T>(start: (Case, T), mut test: impl FnMut(&Case) -> Option<T>) -> (Case, T) {
+    let mut best = start;
+    let mut left = MAX_EVALUATIONS;
+    loop {
+        let mut is_smaller = false;
+        let mut tried = 0;
+        // A change moves what comes after it: the candidates are made anew.
+        while let Some(case) = candidates(&best.0).into_iter().nth(tried) {
+            let Some(rest) = left.checked_sub(1) else { return best };
+            left = rest;
+            match test(&case) {
+                Some(found) => {
+                    best = (case, found);
+                    is_smaller = true;
+                }
+                None => tried += 1,
+            }
+        }
+        if !is_smaller {
+            return best;
+        }
     }
 }
 

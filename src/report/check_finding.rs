@@ -3,6 +3,8 @@
 use crate::secrets::Secrets;
 use crate::value::{Pointer, Text, Value};
 
+use super::ObjectReport;
+
 /// What is wrong with the policies together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -86,4 +88,30 @@ pub enum Settling {
     Never,
     /// A policy fails on it.
     Fails,
+}
+
+/// What is wrong with the policies together on objects that were made from their own conditions.
+#[derive(Clone, Debug, Default)]
+pub struct GeneratedFindings {
+    /// How many objects were evaluated.
+    pub objects: usize,
+    /// The findings.
+    pub findings: Vec<GeneratedFinding>,
+}
+
+/// A finding on a generated object.
+#[derive(Clone, Debug)]
+pub struct GeneratedFinding {
+    /// The finding.
+    pub finding: CheckFinding,
+    /// What the policies did with the object.
+    pub report: ObjectReport,
+    /// The object, the smallest that was found.
+    pub object: Value,
+    /// The labels of its namespace, beside that of the name, if it needs some.
+    pub namespace_labels: Option<Value>,
+    /// Whether policies looked up objects that were generated, too.
+    pub has_generated_lookups: bool,
+    /// The policies without which those of the finding do not show it.
+    pub others: Vec<Text>,
 }

@@ -82,7 +82,6 @@ const MODULES: &[(&str, &[&str], bool)] = &[
         false,
     ),
     ("lint", &["cel", "diagnostics", "patch", "policy", "yaml", "value"], false),
-    ("check", &["admission", "engine", "report", "value"], false),
     ("drift", &["engine", "patch", "report", "value"], false),
     (
         "proof",
@@ -106,6 +105,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
         ],
         false,
     ),
+    ("check", &["admission", "engine", "policy", "proof", "report", "value"], false),
     (
         "suite",
         &[

@@ -21,7 +21,7 @@ fn check(folder: &Path, arguments: &[&str]) -> Output {
 #[test]
 fn findings_are_shown_with_the_smallest_object() {
     let code = |expected: &str| i32::from(!expected.starts_with("no findings"));
-    cases::check_all("check_cases", 7, check, code);
+    cases::check_all("check_cases", 12, check, code);
 }
 
 #[test]
@@ -43,6 +43,52 @@ fn findings_are_json_too() {
         finding.get("diff").and_then(Value::as_str).is_some_and(|diff| diff.contains("-    owner: shop"))
     );
     assert_eq!(output.status.code(), Some(1));
+}
+
+/// What `check` prints about a pair of policies without manifests.
+fn without_manifests(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
+    command.args(["check", "-p", "policy.yaml"]).args(arguments).current_dir(folder("generated-for-a-pair"));
+    command.env_clear().output().expect("the program runs")
+}
+
+#[test]
+fn generated_objects_need_no_manifests() {
+    let run = || without_manifests(&["--generated", "-o", "json"]);
+    let (first, second) = (run(), run());
+    assert_eq!((first.stdout.clone(), first.status.code()), (second.stdout, Some(1)));
+    let report: serde_json::Value = serde_json::from_slice(&first.stdout).expect("JSON");
+    let finding = &report["findings"][0];
+    assert_eq!(
+        finding["generated"]["object"],
+        serde_json::json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "a", "labels": {"plan": "gold"}}, "data": {"stage": "test"},
+        })
+    );
+    assert_eq!((&finding["objects"], &finding["origin"]), (&0.into(), &"generated".into()));
+    assert_eq!((&report["objects"], report["generated"].as_u64() >= Some(3)), (&0.into(), true));
+    // Rules that no given object meets are not noted where none is given.
+    assert_eq!(report["diagnostics"], serde_json::json!([]));
+    let other_seed = without_manifests(&["-q", "--generated", "--seed", "7"]);
+    assert!(String::from_utf8_lossy(&other_seed.stdout).starts_with("order: policies gold, test"));
+}
+
+#[test]
+fn other_programs_read_that_an_object_is_generated() {
+    for format in ["sarif", "github", "gitlab", "junit", "html"] {
+        let output = without_manifests(&["-q", "--generated", "-o", format]);
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        assert!(text.contains("generated"), "{format}: {text}");
+        assert_eq!(output.status.code(), Some(1), "{format}");
+    }
+}
+
+#[test]
+fn without_objects_the_error_says_that_they_can_be_generated() {
+    let output = without_manifests(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("with --generated"), "{output:?}");
 }
 
 /// What `check` prints about two policies whose order matters, in the format of another program.

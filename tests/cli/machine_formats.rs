@@ -256,6 +256,16 @@ spec:
     ]);
     valid(&check, &closed_schema("check-1.json"));
     folder.write(
+        "policies/late.yaml",
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: late}\nspec:\n  rules:\n  - name: late\n    \
+         match: {any: [{resources: {kinds: [Service], namespaceSelector: {matchLabels: {team: web}}}}]}\n    \
+         mutate: {patchesJson6902: '[{op: add, path: /spec/ports/-, value: {port: 1}}]'}\n",
+    );
+    let check = folder.run(&["check", "-q", "-p", "policies/late.yaml", "--generated", "-o", "json"]);
+    let report = valid(&check, &closed_schema("check-1.json"));
+    assert_eq!(report["findings"][0]["generated"]["namespaceLabels"]["team"], "web", "{report}");
+    folder.write("policies/late.yaml", policy);
+    folder.write(
         "kyverno-test.yaml",
         "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: s}\npolicies: [policies/late.yaml]\n\
          resources: [objects.yaml]\nresults:\n- {policy: late, rule: late, kind: ConfigMap, resources: [good], result: skip}\n",

@@ -3,8 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use jiff::Timestamp;
-
 use crate::commands::live;
 use crate::commands::manifests::manifests;
 use crate::commands::options::RunOptions;
@@ -13,9 +11,7 @@ use crate::commands::session::{RunWorld, Session};
 use crate::policy::Policy;
 use crate::proof::{Input, Options, prove};
 use crate::semantics::{Dialect, Semantics};
-use crate::source::{
-    Content, InputDocument, Manifests, PolicyLoader, Refused, SourceError, custom_kinds, items_of,
-};
+use crate::source::{Content, InputDocument, Manifests, PolicyLoader, Refused, SourceError, items_of};
 use crate::value::{GroupVersionKind, Value};
 use crate::yaml::Source;
 
@@ -100,24 +96,7 @@ impl<'a> Prover<'a> {
         } else {
             given(manifests.documents(), reporter)?
         };
-        let kinds = reporter.loaded(custom_kinds(&options.crds, &options.input_limits))?;
-        let settings = session.engine.settings();
-        let proof = Options {
-            semantics: options.dialect.semantics,
-            schemas: settings.schemas.clone(),
-            kind_schemas: settings.kind_schemas.clone(),
-            defined: kinds.into_iter().flat_map(|kind| kind.versions).collect(),
-            requests_per_rule: task.proof.requests_per_rule(),
-            seed: options.seed,
-            now: options.now.unwrap_or_else(Timestamp::now),
-            values: settings.values.clone(),
-            exceptions: settings.exceptions.clone(),
-            cel_exceptions: settings.cel_exceptions.clone(),
-            user: settings.user.clone(),
-            is_replay: settings.is_replay,
-            namespace: settings.namespace.clone(),
-            limits: options.evaluation_limits,
-        };
+        let proof = session.proof_options(options.seed, task.proof.requests_per_rule());
         Some(Self { task, options, proof, session, world, given })
     }
 

@@ -9,9 +9,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rayon::ThreadPoolBuilder;
 
+use crate::check;
 use crate::diagnostics::{Code, Coded as _};
 use crate::engine::{Engine, Settings, World};
 use crate::policy::{CelExceptions, KindSelector, Policy, PolicyExceptions, PolicySet};
+use crate::proof;
+use crate::report::GeneratedFindings;
 use crate::resources::Resources;
 use crate::source::cluster::{
     Cluster, ClusterWorld, LiveKinds, RecordingCluster, Rights, StoredObjects, Subject,
@@ -249,6 +252,41 @@ impl Session {
             shows_secrets: self.shows_secrets,
             ..Evaluator::new(&self.engine, world, &self.old)
         }
+    }
+
+    /// What a proof with these inputs is made with.
+    pub(super) fn proof_options(&self, seed: u64, requests_per_rule: usize) -> proof::Options {
+        let settings = self.engine.settings();
+        proof::Options {
+            semantics: settings.semantics,
+            schemas: settings.schemas.clone(),
+            kind_schemas: settings.kind_schemas.clone(),
+            defined: self.kinds.iter().flat_map(|kind| kind.versions.iter().cloned()).collect(),
+            requests_per_rule,
+            seed,
+            now: self.now,
+            values: settings.values.clone(),
+            exceptions: settings.exceptions.clone(),
+            cel_exceptions: settings.cel_exceptions.clone(),
+            user: settings.user.clone(),
+            is_replay: settings.is_replay,
+            namespace: settings.namespace.clone(),
+            limits: settings.limits,
+        }
+    }
+
+    /// How the policies get along on objects that are made from their conditions.
+    pub(super) fn check_generated(
+        &self,
+        seed: u64,
+        world: &RunWorld,
+        reporter: &mut Reporter,
+    ) -> GeneratedFindings {
+        let options = self.proof_options(seed, proof::Options::FAST);
+        // A cluster is asked for objects that exist alone.
+        let is_asked = !self.live && self.stored.is_none();
+        let creations = proof::Creations::new(self.engine.policies().policies(), &options, (world, is_asked));
+        check::on_generated(&self.engine, &creations, &mut |objects| reporter.advance(objects))
     }
 
     /// The policies and their texts, for the places of errors.

@@ -1,22 +1,27 @@
 //! The formats of `check`: how the policies of a set get along, grouped by policies.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::render::diff::object_diff;
 use crate::render::findings::{FindingWriter, RunEnd, shown_object};
+use crate::render::messages::RulePlaces;
 use crate::render::printable::{printable_json, printable_line};
-use crate::render::{Origin, counted, first_names};
+use crate::render::{Origin, counted, first_names, to_yaml};
 use crate::report::{
     CheckFinding, CheckFindingKind, Diagnostic, FilePlace, Finding, FindingGroup, FindingResult,
-    ObjectReport, Outcome, Settling,
+    GeneratedFinding, ObjectReport, Outcome, Settling,
 };
 use crate::value::{ObjectRef, Text, Value};
 
 use super::findings::object_place;
 use super::report::diagnostic_json;
 use super::{DocumentView, Format, FormatWriter, ObjectView, Prepared, RunTotals, finished_empty};
+
+/// The origin of generated objects.
+const GENERATED: &str = "generated";
 
 /// How many fields are named; the rest is counted.
 const NAMED_FIELDS: usize = 10;
@@ -67,6 +72,7 @@ struct CheckWriter {
 
 /// The findings of one kind about the same policies.
 struct Group {
+    /// How many of the objects of the run have it; 0 if only a generated one has.
     objects: usize,
     /// What it takes to write the smallest object down.
     weight: usize,
@@ -78,6 +84,15 @@ struct Group {
     is_hidden: bool,
     fields: BTreeSet<String>,
     failing: BTreeSet<Text>,
+    generated: Option<GeneratedObject>,
+}
+
+/// An object that was made from the conditions of policies.
+struct GeneratedObject {
+    object: Value,
+    namespace_labels: Option<Value>,
+    has_generated_lookups: bool,
+    others: Vec<Text>,
 }
 
 impl FormatWriter for CheckWriter {
@@ -91,6 +106,9 @@ impl FormatWriter for CheckWriter {
     }
 
     fn finish(&mut self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
+        for found in totals.generated.iter().flat_map(|generated| &generated.findings) {
+            self.add_generated(found, totals.places);
+        }
         match self.output {
             CheckOutput::Text => self.write_text(totals, out),
             CheckOutput::Json => self.write_json(totals, out),
@@ -103,29 +121,32 @@ impl CheckWriter {
     fn add(&mut self, view: &DocumentView<'_>, object: &ObjectView<'_>, finding: &CheckFinding) {
         let report = object.report;
         let weight = report.before.weight();
-        let key = (finding.kind, finding.policies.clone(), finding.settling);
-        let group = self.groups.entry(key).or_insert_with(|| Group {
-            objects: 0,
-            weight: usize::MAX,
-            smallest: None,
-            origin: view.origin(object),
-            places: [None, None],
-            diff: None,
-            is_hidden: false,
-            fields: BTreeSet::new(),
-            failing: BTreeSet::new(),
-        });
+        let group = self.groups.entry(key(finding)).or_insert_with(|| Group::new(view.origin(object)));
         group.objects += 1;
-        group.fields.extend(finding.fields.iter().map(ToString::to_string));
-        group.failing.extend(finding.failing.iter().cloned());
+        group.add(finding);
         if weight < group.weight {
             group.weight = weight;
-            group.smallest = report.object.clone();
             group.origin = view.origin(object);
-            group.places = [object_place(view, object), rule_place(view, report, finding)];
-            group.diff = shown_diff(report, finding);
-            group.is_hidden = is_hidden(report, finding);
+            group.places = [object_place(view, object), rule_place(view.places, report, finding)];
+            group.show(report, finding);
         }
+    }
+
+    /// Adds a finding on a generated object, unless an object of the run has it.
+    fn add_generated(&mut self, found: &GeneratedFinding, places: Option<&dyn RulePlaces>) {
+        let GeneratedFinding { finding, report, object, namespace_labels, has_generated_lookups, others } =
+            found;
+        let Entry::Vacant(entry) = self.groups.entry(key(finding)) else { return };
+        let group = entry.insert(Group::new(Origin { name: GENERATED.into(), line: None }));
+        group.add(finding);
+        group.places = [None, rule_place(places, report, finding)];
+        group.show(report, finding);
+        group.generated = Some(GeneratedObject {
+            object: object.clone(),
+            namespace_labels: namespace_labels.clone(),
+            has_generated_lookups: *has_generated_lookups,
+            others: others.clone(),
+        });
     }
 
     fn write_text(&self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -140,7 +161,7 @@ impl CheckWriter {
         };
         let errors = totals.tally.errors;
         let errors = if errors > 0 { format!(", {errors} with errors") } else { String::new() };
-        let _ = writeln!(text, "{findings} in {}{errors}", counted(totals.tally.objects, "object"));
+        let _ = writeln!(text, "{findings} in {}{errors}", evaluated_objects(totals));
         if !totals.gaps.is_empty() {
             let _ = writeln!(text, "incomplete: {}", totals.gaps);
         }
@@ -172,6 +193,9 @@ impl CheckWriter {
                 ("smallest", Value::from(group.smallest())),
                 ("origin", Value::from(group.origin.to_string())),
             ]);
+            if let Some(generated) = &group.generated {
+                row.insert("generated", generated.to_json());
+            }
             if !group.failing.is_empty() {
                 row.insert("failing", texts(&mut group.failing.iter().map(ToString::to_string)));
             }
@@ -190,6 +214,9 @@ impl CheckWriter {
             ("objects", count(totals.tally.objects)),
             ("errors", count(totals.tally.errors)),
         ];
+        if let Some(generated) = totals.generated {
+            members.push(("generated", count(generated.objects)));
+        }
         if !totals.gaps.is_empty() {
             members.push(("incomplete", Value::from(totals.gaps.to_string())));
         }
@@ -200,14 +227,94 @@ impl CheckWriter {
 }
 
 /// The place of a rule of the policies of a finding that changed the object, or else of one that ran.
-fn rule_place(view: &DocumentView<'_>, report: &ObjectReport, finding: &CheckFinding) -> Option<FilePlace> {
+fn rule_place(
+    places: Option<&dyn RulePlaces>,
+    report: &ObjectReport,
+    finding: &CheckFinding,
+) -> Option<FilePlace> {
     let rules = || report.rules().filter(|(policy, _)| finding.policies.contains(&policy.policy));
     let changed = rules().find(|(_, rule)| matches!(rule.outcome, Outcome::Patched { .. }));
     let (policy, rule) = changed.or_else(|| rules().next())?;
-    view.places?.rule(&policy.policy, &rule.rule)
+    places?.rule(&policy.policy, &rule.rule)
+}
+
+/// The objects in which findings were looked for.
+fn evaluated_objects(totals: &RunTotals<'_>) -> String {
+    let given = totals.tally.objects;
+    match totals.generated.map(|generated| counted(generated.objects, "generated object")) {
+        None => counted(given, "object"),
+        Some(generated) if given == 0 => generated,
+        Some(generated) => format!("{} and {generated}", counted(given, "object")),
+    }
+}
+
+/// What findings are grouped by.
+fn key(finding: &CheckFinding) -> (CheckFindingKind, Vec<Text>, Option<Settling>) {
+    (finding.kind, finding.policies.clone(), finding.settling)
+}
+
+impl GeneratedObject {
+    fn to_json(&self) -> Value {
+        let mut members = vec![("object", self.object.clone())];
+        members.extend(self.namespace_labels.clone().map(|labels| ("namespaceLabels", labels)));
+        if self.has_generated_lookups {
+            members.push(("lookups", Value::from(true)));
+        }
+        if !self.others.is_empty() {
+            members.push(("with", Value::array(self.others.iter().cloned().map(Value::String).collect())));
+        }
+        members.into_iter().collect()
+    }
+
+    fn write(&self, out: &mut String) {
+        for text in to_yaml(&self.object).lines() {
+            let _ = writeln!(out, "    {}", printable_line(text));
+        }
+        if let Some(labels) = &self.namespace_labels {
+            let labels = labels.as_object().into_iter().flatten();
+            let texts = labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
+            let texts: Vec<String> = texts.collect();
+            let _ = writeln!(out, "  in a namespace with the labels {}", printable_line(&texts.join(", ")));
+        }
+        if self.has_generated_lookups {
+            let _ = writeln!(out, "  what the policies look up is generated, too");
+        }
+        if !self.others.is_empty() {
+            let names: Vec<String> = self.others.iter().map(|name| printable_line(name)).collect();
+            let _ = writeln!(out, "  only together with {}", names.join(", "));
+        }
+    }
 }
 
 impl Group {
+    fn new(origin: Origin) -> Self {
+        Self {
+            objects: 0,
+            weight: usize::MAX,
+            smallest: None,
+            origin,
+            places: [None, None],
+            diff: None,
+            is_hidden: false,
+            fields: BTreeSet::new(),
+            failing: BTreeSet::new(),
+            generated: None,
+        }
+    }
+
+    /// Adds what a finding concerns.
+    fn add(&mut self, finding: &CheckFinding) {
+        self.fields.extend(finding.fields.iter().map(ToString::to_string));
+        self.failing.extend(finding.failing.iter().cloned());
+    }
+
+    /// Shows a finding as that on the smallest object.
+    fn show(&mut self, report: &ObjectReport, finding: &CheckFinding) {
+        self.smallest = report.object.clone();
+        self.diff = shown_diff(report, finding);
+        self.is_hidden = is_hidden(report, finding);
+    }
+
     fn smallest(&self) -> String {
         self.smallest.as_ref().map_or_else(String::new, ToString::to_string)
     }
@@ -229,6 +336,9 @@ impl Group {
         if let Some(settling) = settling {
             add("", &settling_text(settling));
         }
+        if let Some(generated) = &self.generated {
+            add("generated from the conditions of the policies: ", &generated.object.to_json());
+        }
         add("cure: ", cure(kind));
         let title = format!("check/{}", kind.name());
         let [place, of_rule] = self.places.clone();
@@ -247,7 +357,11 @@ impl Group {
     fn write(&self, kind: CheckFindingKind, policies: &[Text], settling: Option<Settling>, out: &mut String) {
         let names: Vec<String> = policies.iter().map(|policy| printable_line(policy)).collect();
         let noun = if names.len() == 1 { "policy" } else { "policies" };
-        let objects = counted(self.objects, "object");
+        let objects = if self.generated.is_some() {
+            "a generated object".to_owned()
+        } else {
+            counted(self.objects, "object")
+        };
         let _ = writeln!(out, "{}: {noun} {}, {objects}", kind.name(), names.join(", "));
         let _ = writeln!(out, "  {}", meaning(kind));
         let mut line = |name: &str, value: &str| {
@@ -264,8 +378,15 @@ impl Group {
             line("repeats", &settling_text(settling));
         }
         line("smallest", &format!("{} ({})", self.smallest(), self.origin));
+        if let Some(generated) = &self.generated {
+            generated.write(out);
+            if self.diff.is_some() {
+                let _ = writeln!(out, "  results");
+            }
+        }
         if self.is_hidden {
-            line("result", "not shown, because it may have values of Secrets (--show-secrets)");
+            let _ =
+                writeln!(out, "  result   not shown, because it may have values of Secrets (--show-secrets)");
         }
         for text in self.diff.iter().flat_map(|diff| diff.lines()) {
             let _ = writeln!(out, "    {}", printable_line(text));
@@ -278,7 +399,8 @@ impl Group {
 fn shown_diff(report: &ObjectReport, finding: &CheckFinding) -> Option<String> {
     let [before, after] = &**finding.results.as_ref()?;
     let secrets = (!report.shows_secrets).then_some(&finding.secrets);
-    (!is_hidden(report, finding)).then(|| object_diff(before, after, secrets))
+    let diff = (!is_hidden(report, finding)).then(|| object_diff(before, after, secrets))?;
+    (!diff.is_empty()).then_some(diff)
 }
 
 /// Whether the states of a finding stay hidden: another evaluation does not know what the first one made of Secrets.

@@ -21,7 +21,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::report::{
-    CheckFinding, Diagnostic, Drift, FindingGroup, Impact, MissingData, ObjectReport, Totals,
+    CheckFinding, Diagnostic, Drift, FindingGroup, GeneratedFindings, Impact, MissingData, ObjectReport,
+    Totals,
 };
 use crate::value::{Pointer, Value};
 use crate::yaml::{Document, Edited};
@@ -89,7 +90,8 @@ pub trait Format: Sync {
 /// What a writer writes of a run that evaluated nothing.
 fn finished_empty(mut writer: Box<dyn FormatWriter + '_>, diagnostics: &[Diagnostic]) -> Option<String> {
     let (tally, gaps) = (Totals::default(), MissingData::default());
-    let totals = RunTotals { tally: &tally, gaps: &gaps, is_live: false, diagnostics };
+    let totals =
+        RunTotals { tally: &tally, gaps: &gaps, is_live: false, diagnostics, generated: None, places: None };
     let mut out = Vec::new();
     writer.finish(&totals, &mut out).ok()?;
     String::from_utf8(out).ok()
@@ -199,6 +201,10 @@ pub struct RunTotals<'a> {
     pub is_live: bool,
     /// The errors, warnings and notes of the run, the first of each.
     pub diagnostics: &'a [Diagnostic],
+    /// The findings on generated objects, if such were evaluated.
+    pub generated: Option<&'a GeneratedFindings>,
+    /// The places of the rules, if they can be found.
+    pub places: Option<&'a dyn RulePlaces>,
 }
 
 impl RunTotals<'_> {

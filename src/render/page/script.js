@@ -235,15 +235,26 @@
     };
   }
 
+  function generatedObject(generated) {
+    const labels = Object.entries(generated.namespaceLabels ?? {}).map(([key, value]) => `${key}=${value}`);
+    return [
+      element("pre", {}, JSON.stringify(generated.object, null, 2)),
+      labels.length > 0 ? element("p", {}, `In a namespace with the labels ${labels.join(", ")}`) : [],
+      generated.lookups ? element("p", {}, "What the policies look up is generated, too") : [],
+      generated.with ? element("p", {}, `Only together with ${generated.with.join(", ")}`) : [],
+    ];
+  }
+
   function findingItem(row) {
     return {
-      title: row.kind, origin: `${counted(row.objects, "object")}`, states: [row.kind], policies: row.policies, isCounted: true,
+      title: row.kind, origin: row.generated ? "a generated object" : counted(row.objects, "object"), states: [row.kind], policies: row.policies, isCounted: true,
       body: () => [
         element("p", {}, row.meaning),
         row.fields.length > 0 ? element("p", {}, `Fields: ${row.fields.join(", ")}`) : [],
         row.failing ? element("p", {}, `Fails in one of the orders: ${row.failing.join(", ")}`) : [],
         row.repeats ? element("p", {}, row.repeats) : [],
         element("p", {}, `The smallest object: ${row.smallest} (${row.origin})`),
+        row.generated ? generatedObject(row.generated) : [],
         row.diff ? sides(row.diff, row.smallest, ["Result", "Other result"]) : [],
         element("p", {}, `Cure: ${row.cure}`),
       ],
@@ -283,7 +294,8 @@
     explain: ofObjects,
     check: {
       heading: "Findings", noun: "finding", rows: data.findings, item: findingItem,
-      counts: () => [["Findings", data.findings.length], ["Objects", data.objects], ["Failed", data.errors]],
+      counts: () => [["Findings", data.findings.length], ["Objects", data.objects], ["Failed", data.errors]]
+        .concat(data.generated === undefined ? [] : [["Generated objects", data.generated]]),
     },
     drift: {
       heading: "Objects with differences", noun: "object", rows: data.objects, item: driftItem,
