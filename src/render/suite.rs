@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use indexmap::IndexMap;
 
-use crate::report::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, UnloadedSuite, Verdict};
+use crate::report::{
+    Diagnostic, Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, UnloadedSuite, Verdict,
+};
 use crate::value::Value;
 
 use super::diff::{DiffStyle, Palette, hunks};
@@ -183,8 +185,13 @@ pub(super) fn reasons(suite: &UnloadedSuite) -> String {
     reasons.join("\n")
 }
 
-/// The results as JSON: suites with their rows, those that could not be loaded, and the counts.
-pub fn suites_json(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view: &SuiteView) -> Value {
+/// The results as JSON: suites with their rows, those that could not be loaded, the counts and the diagnostics.
+pub fn suites_json(
+    suites: &[SuiteReport],
+    unloaded: &[UnloadedSuite],
+    view: &SuiteView,
+    diagnostics: &[Diagnostic],
+) -> Value {
     let listed = suites.iter().map(|suite| {
         let rows = view.rows(suite).into_iter().map(|(number, row)| row_json(number, row, view));
         Value::from_iter([
@@ -210,7 +217,13 @@ pub fn suites_json(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view: &Su
             ("diagnostics", list(suite.reasons.iter().map(diagnostic_json))),
         ])
     });
-    Value::from_iter([("suites", list(listed)), ("notLoaded", list(unloaded)), ("summary", summary)])
+    Value::from_iter([
+        ("version", Value::from(1)),
+        ("suites", list(listed)),
+        ("notLoaded", list(unloaded)),
+        ("summary", summary),
+        ("diagnostics", list(diagnostics.iter().map(diagnostic_json))),
+    ])
 }
 
 fn row_json(id: usize, row: &SuiteRow, view: &SuiteView) -> Value {
@@ -286,7 +299,7 @@ pub fn unsupported_rows(suites: &[SuiteReport]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::report::{Diagnostic, Severity};
+    use crate::report::Severity;
     use crate::secrets::Secrets;
     use crate::value::ObjectRef;
 
@@ -362,7 +375,9 @@ ID   POLICY   RULE   RESOURCE      RESULT    REASON          MESSAGE
 1 suite: 1 passed, 1 failed, 1 dropped
 ";
         assert_eq!(text, expected);
-        for text in [suites_json(&[suite()], &[], &VIEW).to_json(), suites_markdown(&[suite()], &[], &VIEW)] {
+        for text in
+            [suites_json(&[suite()], &[], &VIEW, &[]).to_json(), suites_markdown(&[suite()], &[], &VIEW)]
+        {
             assert!(
                 !text.contains("b2xk") && !text.contains("bmV3") && text.contains("*** (after)"),
                 "{text}"
@@ -388,7 +403,7 @@ ID   POLICY   RULE   RESOURCE      RESULT    REASON          MESSAGE
             message: message.into(),
         });
         let unloaded = [UnloadedSuite { file: "a".into(), reasons: reasons.to_vec() }];
-        let json = suites_json(&[], &unloaded, &VIEW);
+        let json = suites_json(&[], &unloaded, &VIEW, &[]);
         assert_eq!(
             json.get("notLoaded").map(Value::to_json).as_deref(),
             Some(concat!(
@@ -404,7 +419,7 @@ ID   POLICY   RULE   RESOURCE      RESULT    REASON          MESSAGE
 
     #[test]
     fn json_has_the_messages_of_failing_rules() {
-        let json = suites_json(&[suite()], &[], &SuiteView { detailed: false, ..VIEW });
+        let json = suites_json(&[suite()], &[], &SuiteView { detailed: false, ..VIEW }, &[]);
         let messages = json.to_json().matches("\"message\":\"a\\nb ***\"").count();
         assert_eq!(messages, 1, "{}", json.to_json());
     }

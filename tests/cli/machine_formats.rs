@@ -270,12 +270,68 @@ spec:
         "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: s}\npolicies: [policies/late.yaml]\n\
          resources: [objects.yaml]\nresults:\n- {policy: late, rule: late, kind: ConfigMap, resources: [good], result: skip}\n",
     );
+    let suites = folder.run(&["test", "-o", "json", "."]);
+    let report = valid(&suites, &closed_schema("test-1.json"));
+    assert_eq!(report["suites"][0]["rows"][0]["result"], "skip", "{report}");
+    assert!(report["diagnostics"].as_array().is_some(), "{report}");
     let coverage = folder.run(&["test", "-q", "--coverage=json", "."]);
     let report = valid(&coverage, &closed_schema("coverage-1.json"));
     assert_eq!(report["rules"][0]["missing"].as_array().unwrap().len(), 2, "{report}");
     let mutants = folder.run(&["test", "-q", "--mutants=json", "."]);
     let report = valid(&mutants, &closed_schema("mutants-1.json"));
     assert!(!report["mutants"].as_array().unwrap().is_empty(), "{report}");
+}
+
+#[test]
+fn suites_that_fail_or_cannot_be_loaded_fit_the_published_schema() {
+    let schema = closed_schema("test-1.json");
+    let folder = folder();
+    folder.write(
+        "kyverno-test.yaml",
+        "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: labels}\npolicies: [policies/all.yaml]\n\
+         resources: [objects.yaml]\nresults:\n\
+         - {policy: labels, rule: owner, resources: [shop/good], kind: ConfigMap, result: skip}\n\
+         - {policy: labels, rule: owner, resources: [shop/none], kind: ConfigMap, result: pass}\n\
+         - {policy: labels, rule: owner, resources: [shop/bad], kind: ConfigMap, patchedResources: objects.yaml, result: pass}\n",
+    );
+    folder.write(
+        "policies/kyverno-test.yaml",
+        "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: b}\npolicies: [none.yaml]\nresources: [o.yaml]\nresults:\n- {policy: p, rule: r, kind: ConfigMap, resources: [a], result: pass}\n",
+    );
+    for arguments in [&["test", "-o", "json", "."][..], &["test", "-o", "json", "--detailed-results", "."]] {
+        let report = valid(&folder.run(arguments), &schema);
+        assert_eq!(report["summary"]["notLoaded"], 1, "{report}");
+        assert!(report["summary"]["failed"].as_u64().unwrap() >= 2, "{report}");
+        assert_eq!(report["diagnostics"][0]["severity"], "error", "{report}");
+    }
+}
+
+#[test]
+fn conversions_and_proofs_fit_their_published_schemas() {
+    let folder = folder();
+    let policy = "\
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: two}
+spec:
+  rules:
+  - name: kept
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {owner: VALUE}}}}
+  - name: refused
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchStrategicMerge: {data: {x: \"{{ to_string(semver_compare('1.2.3', '>1')) }}\"}}}
+";
+    folder.write("one.yaml", &policy.replace("VALUE", "late"));
+    let converted = folder.run(&["convert", "-q", "-p", "one.yaml", "--proof", "fast", "-o", "json"]);
+    let report = valid(&converted, &closed_schema("convert-1.json"));
+    assert_eq!(report["policies"][0]["rules"][1]["outcome"], "refused", "{report}");
+    let kept = policy.split("  - name: refused").next().unwrap();
+    folder.write("one.yaml", &kept.replace("VALUE", "late"));
+    folder.write("two.yaml", &kept.replace("VALUE", "soon"));
+    let arguments = ["convert", "-q", "--proof", "fast", "-o", "json", "--check", "one.yaml", "two.yaml"];
+    let report = valid(&folder.run(&arguments), &closed_schema("proof-1.json"));
+    assert!(!report["pairs"][0]["counterexamples"].as_array().unwrap().is_empty(), "{report}");
 }
 
 #[test]

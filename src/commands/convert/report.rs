@@ -118,7 +118,7 @@ impl Converted<'_> {
 /// The report for programs.
 pub(super) fn json(converted: &[Converted<'_>]) -> String {
     let policies = Value::array(converted.iter().map(Converted::to_value).collect());
-    let report: Value = [("policies", policies)].into_iter().collect();
+    let report: Value = [("version", Value::from(1)), ("policies", policies)].into_iter().collect();
     let mut text = printable_json(report.to_pretty_json(2));
     text.push('\n');
     text

@@ -277,7 +277,8 @@ pub(super) fn markdown(all: &[Checked]) -> String {
 /// Everything, for programs.
 pub(super) fn json(all: &[Checked]) -> String {
     let pairs = Value::array(all.iter().map(pair_json).collect());
-    printable_json(Value::from_iter([("pairs", pairs)]).to_pretty_json(2)) + "\n"
+    let report = Value::from_iter([("version", Value::from(1)), ("pairs", pairs)]);
+    printable_json(report.to_pretty_json(2)) + "\n"
 }
 
 pub(super) fn pair_json(checked: &Checked) -> Value {

@@ -393,7 +393,10 @@ fn report(
 ) -> String {
     match format {
         None => suites_text(reports, view),
-        Some(Output::Json) => printable_json(suites_json(reports, unloaded, view).to_pretty_json(2)) + "\n",
+        Some(Output::Json) => {
+            let report = suites_json(reports, unloaded, view, reporter.diagnostics());
+            printable_json(report.to_pretty_json(2)) + "\n"
+        }
         Some(Output::Junit) => suites_junit(reports, unloaded, view),
         Some(Output::Markdown) => suites_markdown(reports, unloaded, view),
         Some(Output::Sarif) => problems(Sarif::default(), reports, view, reporter),
