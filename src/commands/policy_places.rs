@@ -27,9 +27,10 @@ impl PolicyPlaces<'_> {
         Some(PolicyPlace { position: place.to_string(), excerpt })
     }
 
-    /// The place of a rule.
-    pub(super) fn rule(&self, policy: &Text, rule: &Text) -> Option<FilePlace> {
-        self.find(policy, rule, None).map(|place| place_in_file(&place))
+    /// The place of a rule, or of a node in it; of a CEL policy, in the policy.
+    pub(super) fn rule(&self, policy: &Text, rule: &Text, node: Option<&Pointer>) -> Option<FilePlace> {
+        let node = node.map(|node| RulePlace::node(node.clone()));
+        self.find(policy, rule, node.as_ref()).map(|place| place_in_file(&place))
     }
 
     /// The place of a node or expression of a rule, else that of the rule.

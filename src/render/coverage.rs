@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{MissingBranch, RuleCoverage};
+use crate::report::{MissingBranch, PartCoverage, RuleCoverage};
 use crate::value::Value;
 
 use super::{printable_json, printable_line};
@@ -11,12 +11,16 @@ use super::{printable_json, printable_line};
 pub fn coverage_text<'c>(rules: impl IntoIterator<Item = &'c RuleCoverage>) -> String {
     let mut text = String::new();
     let (mut branches, mut reached, mut count, mut whole) = (0, 0, 0, 0);
+    let (mut parts, mut reached_parts) = (0, 0);
     for rule in rules {
         let missing: Vec<MissingBranch> = rule.missing().collect();
+        let missing_parts: Vec<_> = rule.missing_parts().collect();
         branches += rule.branches();
         reached += rule.branches() - missing.len();
+        parts += rule.parts.len();
+        reached_parts += rule.parts.iter().filter(|part| part.missing().is_none()).count();
         count += 1;
-        whole += usize::from(missing.is_empty());
+        whole += usize::from(missing.is_empty() && missing_parts.is_empty());
         for one in missing {
             let RuleCoverage { policy, rule, place, .. } = rule;
             let _ = writeln!(
@@ -29,16 +33,35 @@ pub fn coverage_text<'c>(rules: impl IntoIterator<Item = &'c RuleCoverage>) -> S
                 one.text()
             );
         }
+        for (part, what) in missing_parts {
+            let title = printable_line(&format!("{}/{}: {}", rule.policy, rule.rule, part.path));
+            let _ = writeln!(text, "{}:{}: {title}: {what}", rule.place.file, part.line);
+        }
     }
     if !text.is_empty() {
         text.push('\n');
     }
-    let _ = writeln!(text, "{whole} of {count} rules covered, {reached} of {branches} branches");
+    let _ = write!(text, "{whole} of {count} rules covered, {reached} of {branches} branches");
+    let _ = if parts > 0 {
+        writeln!(text, ", {reached_parts} of {parts} conditions and anchors")
+    } else {
+        writeln!(text)
+    };
     text
 }
 
 /// The rules as one JSON object, with its line break.
 pub fn coverage_json<'c>(rules: impl IntoIterator<Item = &'c RuleCoverage>) -> String {
+    let part = |one: &PartCoverage| {
+        let mut members = vec![
+            ("path", Value::String(one.path.clone())),
+            ("line", number(one.line)),
+            ("held", number(one.held)),
+            ("failed", number(one.failed)),
+        ];
+        members.extend(one.missing().map(|missing| ("missing", Value::from(missing))));
+        Value::from_iter(members)
+    };
     let rule = |one: &RuleCoverage| {
         Value::from_iter([
             ("policy", Value::String(one.policy.clone())),
@@ -48,6 +71,7 @@ pub fn coverage_json<'c>(rules: impl IntoIterator<Item = &'c RuleCoverage>) -> S
             ("hasConditions", Value::from(one.has_conditions)),
             ("changed", number(one.changed)),
             ("unchanged", number(one.unchanged)),
+            ("parts", Value::array(one.parts.iter().map(part).collect())),
             ("missing", Value::array(one.missing().map(|branch| Value::from(branch.text())).collect())),
         ])
     };
@@ -87,8 +111,10 @@ fn record(rules: &[&RuleCoverage], text: &mut String) {
     let _ = writeln!(text, "FNF:{}\nFNH:{hit}", rules.len());
     let (mut found, mut reached) = (0, 0);
     for (block, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.has_conditions) {
-        for (branch, taken) in [rule.changed, rule.unchanged].into_iter().enumerate() {
-            let _ = writeln!(text, "BRDA:{},{block},{branch},{taken}", rule.place.line);
+        let of_rule = [rule.changed, rule.unchanged].map(|taken| (rule.place.line, taken));
+        let of_parts = rule.parts.iter().flat_map(|part| [(part.line, part.held), (part.line, part.failed)]);
+        for (branch, (line, taken)) in of_rule.into_iter().chain(of_parts).enumerate() {
+            let _ = writeln!(text, "BRDA:{line},{block},{branch},{taken}");
             found += 1;
             reached += usize::from(taken > 0);
         }

@@ -26,7 +26,7 @@ use crate::semantics::DivergenceSet;
 use crate::value::{Change, ObjectRef, Pointer, Text, Value, changes};
 
 pub use check_finding::{CheckFinding, CheckFindingKind, GeneratedFinding, GeneratedFindings, Settling};
-pub use coverage::{MissingBranch, RuleCoverage};
+pub use coverage::{MissingBranch, PartCoverage, RuleCoverage};
 pub use diagnostic::{Diagnostic, Severity};
 pub use drift::{Cause, Drift, DriftField, DriftKind, DriftStep, LiveDrift, OtherField};
 pub use finding::{FilePlace, Finding, FindingGroup, FindingResult};

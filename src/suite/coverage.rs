@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use crate::patch::split_anchor;
 use crate::policy::Policy;
 use crate::report::{FilePlace, ObjectReport, Outcome, RuleCoverage};
-use crate::value::{Text, Value};
+use crate::value::{Pointer, Text, Value};
 
 use super::check::SuiteRun;
+use super::parts;
 
 /// What suites reach, rule by rule. A policy of two files is two policies.
 #[derive(Clone, Debug, Default)]
@@ -17,11 +18,11 @@ pub struct Coverage(BTreeMap<Key, RuleCoverage>);
 type Key = (Text, usize, Text, usize);
 
 impl Coverage {
-    /// What the runs of a suite reach. `place` is the place of a rule as it is written.
+    /// What the runs of a suite reach. `place` is the place of a rule as it is written, or of something in it.
     pub fn of(
         policies: &[Policy],
         runs: &[SuiteRun],
-        place: impl Fn(&Policy, &Text) -> Option<FilePlace>,
+        place: impl Fn(&Policy, &Text, Option<&Pointer>) -> Option<FilePlace>,
     ) -> Self {
         let mut coverage = Self::default();
         let reports = || runs.iter().flat_map(|run| &run.reports);
@@ -32,21 +33,26 @@ impl Coverage {
                 if rule.not_evaluated.is_some() {
                     continue;
                 }
-                let Some(place) = place(policy, rule.name) else { continue };
+                let Some(at) = place(policy, rule.name, None) else { continue };
+                let line = |pointer: &Pointer| {
+                    place(policy, rule.name, Some(pointer)).map_or(at.line, |place| place.line)
+                };
+                let parts = parts::parts(policy, index, reports().chain(targets()), line);
                 let count = |wanted: bool| {
                     reports()
                         .chain(targets())
                         .filter(|report| has(report, (&name, rule.name), wanted))
                         .count()
                 };
-                let key = (place.file.clone(), place.line, name.clone(), index);
+                let key = (at.file.clone(), at.line, name.clone(), index);
                 let covered = RuleCoverage {
                     policy: name.clone(),
                     rule: rule.name.clone(),
-                    place,
+                    place: at,
                     has_conditions: has_conditions(policy, index),
                     changed: count(true),
                     unchanged: count(false),
+                    parts,
                 };
                 coverage.0.insert(key, covered);
             }
@@ -57,13 +63,16 @@ impl Coverage {
     /// Adds what another suite reaches.
     pub fn add(&mut self, other: Self) {
         for (key, more) in other.0 {
-            let known = self.0.entry(key).or_insert_with(|| RuleCoverage {
-                changed: 0,
-                unchanged: 0,
-                ..more.clone()
-            });
+            let Some(known) = self.0.get_mut(&key) else {
+                self.0.insert(key, more);
+                continue;
+            };
             known.changed += more.changed;
             known.unchanged += more.unchanged;
+            for (known, more) in known.parts.iter_mut().zip(more.parts) {
+                known.held += more.held;
+                known.failed += more.failed;
+            }
         }
     }
 

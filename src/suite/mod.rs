@@ -9,6 +9,7 @@ mod compare;
 mod coverage;
 mod document;
 mod mutants;
+mod parts;
 
 pub use check::{Evaluation, ExpectedFiles, SuiteRun, TargetState, UnreadableFile, check, unmatched_names};
 pub use compare::{in_order_of, is_same};

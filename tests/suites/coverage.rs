@@ -6,7 +6,11 @@ use std::process::{Command, Output};
 use kyv::value::Value;
 
 fn test(arguments: &[&str]) -> Output {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suites/covered");
+    test_in("covered", arguments)
+}
+
+fn test_in(folder: &str, arguments: &[&str]) -> Output {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suites").join(folder);
     let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
     command.arg("test").args(arguments).current_dir(folder).env_clear().output().expect("the program runs")
 }
@@ -23,7 +27,7 @@ policy.yaml:7: labels/autogen-team: no object is changed
 policy.yaml:7: labels/autogen-cronjob-team: no object is changed
 policy.yaml:10: labels/tier: no object is changed
 
-2 of 5 rules covered, 4 of 7 branches
+2 of 5 rules covered, 4 of 7 branches, 1 of 2 conditions and anchors
 ";
     assert_eq!(stdout(&output), expected);
     assert_eq!(String::from_utf8_lossy(&output.stderr), "1 suite: 1 passed, 0 failed, 2 skipped\n");
@@ -72,10 +76,14 @@ FNF:5
 FNH:2
 BRDA:10,3,0,0
 BRDA:10,3,1,1
+BRDA:12,3,2,0
+BRDA:12,3,3,1
 BRDA:14,4,0,1
 BRDA:14,4,1,1
-BRF:4
-BRH:3
+BRDA:16,4,2,1
+BRDA:16,4,3,1
+BRF:8
+BRH:6
 DA:7,1
 DA:10,0
 DA:14,1
@@ -84,4 +92,26 @@ LH:2
 end_of_record
 ";
     assert_eq!(stdout(&test(&["-q", "--coverage=lcov"])), expected);
+}
+
+#[test]
+fn conditions_and_anchors_that_no_object_reaches_are_listed() {
+    let output = test_in("covered_parts", &["-q", "--coverage"]);
+    let expected = "\
+mutating.yaml:4: zone/zone: no object fails its conditions
+mutating.yaml:14: zone/zone: matchConditions.named: never false
+mutating.yaml:16: zone/zone: matchConditions.labelled: never false
+policy.yaml:17: pull/pull: preconditions.any[0]: never true
+policy.yaml:20: pull/pull: preconditions.any[1]: never false
+policy.yaml:27: pull/pull: mutate.patchStrategicMerge.spec.containers[0].(image): never false
+policy.yaml:9: pull/autogen-pull: no object fails its conditions
+policy.yaml:13: pull/autogen-pull: preconditions.all[0]: never false
+policy.yaml:17: pull/autogen-pull: preconditions.any[0]: never true
+policy.yaml:20: pull/autogen-pull: preconditions.any[1]: never false
+policy.yaml:27: pull/autogen-pull: mutate.patchStrategicMerge.spec.template.spec.containers[0].(image): never false
+policy.yaml:28: pull/autogen-pull: mutate.patchStrategicMerge.spec.template.spec.containers[0].+(imagePullPolicy): never false
+
+0 of 3 rules covered, 4 of 6 branches, 2 of 12 conditions and anchors
+";
+    assert_eq!(stdout(&output), expected);
 }

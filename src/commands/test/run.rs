@@ -14,7 +14,7 @@ use crate::engine::{Engine, InputNames, Settings, Targets};
 use crate::patch::Schemas;
 use crate::policy::{Operation, Policy, PolicySet};
 use crate::render::failed_rule;
-use crate::report::{FilePlace, ObjectReport, SuiteReport, Verdict};
+use crate::report::{FilePlace, ObjectReport, Outcome, RuleReport, SkipReason, SuiteReport, Verdict};
 use crate::semantics::DivergenceSet;
 use crate::source::{CustomKind, OfflineWorld, Place, PolicyWarning, Refused, SourceError, read_file};
 use crate::suite::{
@@ -262,11 +262,18 @@ impl Runner<'_> {
             cel_exceptions: loaded.cel_exceptions.clone(),
             operation,
             input_names: InputNames::SUITE,
+            trace: self.covers,
             ..self.options.settings()
         };
         let engine = Engine::new(PolicySet::new(policies.to_vec()), settings);
         let mut reports: Vec<ObjectReport> =
             loaded.objects.par_iter().map(|object| engine.mutate(object, None, world)).collect();
+        // Traces also have the rules that do not select an object.
+        for report in reports.iter_mut().filter(|_| self.covers) {
+            let is_selected =
+                |rule: &RuleReport| !matches!(rule.outcome, Outcome::Skipped(SkipReason::NotSelected(_)));
+            report.policies.iter_mut().for_each(|policy| policy.rules.retain(is_selected));
+        }
         let targets =
             if engine.has_targets() { targets(&engine, loaded, &mut reports, world) } else { Vec::new() };
         SuiteRun { operation, reports, targets }
@@ -326,8 +333,8 @@ fn add_to_world(loaded: &Loaded, world: &mut OfflineWorld) {
 /// What a suite reaches of its policies.
 fn coverage(loaded: &Loaded, runs: &[SuiteRun]) -> Coverage {
     let places = PolicyPlaces { policies: &loaded.policies, texts: &loaded.texts };
-    Coverage::of(&loaded.policies, runs, |policy, rule| {
-        let place = places.rule(&policy.full_name(), rule)?;
+    Coverage::of(&loaded.policies, runs, |policy, rule, at| {
+        let place = places.rule(&policy.full_name(), rule, at)?;
         Some(FilePlace { file: real_path(&place.file), ..place })
     })
 }

@@ -5,6 +5,7 @@
 //! as Kyverno's documentation describes them, and as Kyverno's controllers perform them.
 
 pub(super) mod anchor;
+mod anchor_outcomes;
 mod builder;
 mod context;
 mod keys;
@@ -21,6 +22,7 @@ pub(super) mod schema;
 mod examples;
 
 pub use anchor::split_anchor;
+pub use anchor_outcomes::{AnchorOutcome, anchor_outcomes};
 pub use context::MergeContext;
 pub use overlay::Overlay;
 pub use paths::{overlay_literals, overlay_paths};
