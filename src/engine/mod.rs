@@ -20,6 +20,7 @@ mod global_entry;
 mod input_names;
 mod limits;
 mod lookups;
+mod met;
 mod order;
 mod order_check;
 mod placed;
@@ -42,6 +43,8 @@ use crate::report::ObjectReport;
 use crate::semantics::Semantics;
 use crate::value::{GroupVersionKind, Text, Value};
 
+use met::Met;
+
 pub use classic::{LAST_APPLIED, image_name};
 pub use input_names::InputNames;
 pub use limits::Limits;
@@ -57,6 +60,7 @@ pub struct Engine {
     policies: PolicySet,
     settings: Settings,
     uses_namespace_labels: bool,
+    met: Met,
 }
 
 /// The settings of a run.
@@ -109,7 +113,8 @@ impl Engine {
         let uses_namespace_labels = all.any(Policy::uses_namespace_labels)
             || settings.exceptions.all().iter().any(PolicyException::uses_namespace_labels)
             || settings.filters.uses_namespace_labels();
-        Self { policies, settings, uses_namespace_labels }
+        let met = Met::new(&policies);
+        Self { policies, settings, uses_namespace_labels, met }
     }
 
     /// An engine with the same settings, and of the policies only those with these names.

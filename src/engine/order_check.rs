@@ -3,15 +3,16 @@
 //! Other orders are evaluated only where a policy changed a path that another one may read or write.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::{Policy, PolicyException};
 use crate::report::{OrderDependence, PolicyReport};
-use crate::value::{PathSet, Pointer, Segment, Text, Value, are_aligned, changes};
+use crate::value::{Change, PathSet, Pointer, Segment, Text, Value, are_aligned, changes};
 
 use super::evaluation::{Evaluation, PolicyRun};
 use super::family;
-use super::rerun::after_same_effect;
+use super::rerun::{after_same_effect, with_members};
 
 /// Up to so many policies in conflict, all their orders are evaluated.
 const ALL_ORDERS: usize = 6;
@@ -62,6 +63,24 @@ struct Known {
     before: Value,
     after: Value,
     has_failed: bool,
+    /// The differences between them, once they are needed.
+    changes: OnceCell<Vec<Change>>,
+}
+
+impl Known {
+    const fn new(before: Value, after: Value, has_failed: bool) -> Self {
+        Self { before, after, has_failed, changes: OnceCell::new() }
+    }
+
+    /// Another object after the policy, if the objects differ in nothing that the policy reads or writes.
+    fn after(&self, object: &Value) -> Option<Value> {
+        let Self { before, after, .. } = self;
+        if before.same_storage(after) {
+            return Some(object.clone());
+        }
+        let changes = self.changes.get_or_init(|| changes(before, after));
+        with_members(before, changes, object).or_else(|| after_same_effect(before, after, object))
+    }
 }
 
 /// More evaluations than [`MAX_EVALUATIONS`] are needed.
@@ -87,7 +106,7 @@ impl<'a> Search<'a> {
             left: MAX_EVALUATIONS,
         };
         for Step { number, before, after } in steps {
-            let known = Known { before: before.clone(), after: after.clone(), has_failed: false };
+            let known = Known::new(before.clone(), after.clone(), false);
             search.results.entry(*number).or_default().push(known);
         }
         search.find_policies(&evaluation.placed.object);
@@ -143,24 +162,31 @@ impl<'a> Search<'a> {
     fn find_conflicts(&mut self) {
         // A map that one policy created another one may create in another order.
         let mut created = PathSet::default();
-        self.changes.values().for_each(|changed| created.extend(changed));
-        for (number, (policy, parts)) in &self.policies {
-            for rule in parts.iter().filter_map(|part| policy.paths(*part)) {
-                let maps = rule.writes.parents_in(&created);
-                if !maps.is_empty() {
-                    self.changes.entry(*number).or_default().extend(&maps);
+        self.changes.values().for_each(|changed| created.extend(&changed.nodes()));
+        let readers = self.policies.iter().filter(|(_, (policy, parts))| touches(policy, parts, &created));
+        let readers: BTreeSet<usize> = readers.map(|(number, _)| *number).collect();
+        if !readers.is_empty() {
+            for (number, (policy, parts)) in &self.policies {
+                for rule in parts.iter().filter_map(|part| policy.paths(*part)) {
+                    let maps = rule.writes.parents_in(&created);
+                    if !maps.is_empty() {
+                        self.changes.entry(*number).or_default().extend(&maps);
+                    }
                 }
             }
         }
+        let engine = self.evaluation.engine;
+        let exceptions = engine.settings.exceptions.all();
         for (changing, changed) in &self.changes {
-            let exceptions = self.evaluation.engine.settings.exceptions.all();
-            let is_read_by_exception = || exceptions.iter().any(|exception| reads(exception, changed));
-            let is_read_by_exception = !exceptions.is_empty() && is_read_by_exception();
+            let is_read_by_exception = exceptions.iter().any(|exception| reads(exception, changed));
+            let met = engine.met.by(&engine.policies, *changing, changed);
             for (number, (policy, parts)) in &self.policies {
                 let pair = (*number.min(changing), *number.max(changing));
-                let is_open = || number != changing && self.is_order_open(*number, *changing);
-                if !self.conflicts.contains(&pair)
-                    && is_open()
+                let may_touch = met.is_none_or(|met| met[*number]) || readers.contains(number);
+                if number != changing
+                    && (is_read_by_exception || may_touch)
+                    && !self.conflicts.contains(&pair)
+                    && self.is_order_open(*number, *changing)
                     && (is_read_by_exception || touches(policy, parts, changed))
                 {
                     self.conflicts.insert(pair);
@@ -247,26 +273,34 @@ impl<'a> Search<'a> {
     }
 
     /// How these policies alone leave the object, in all orders. Orders that begin with the same policies and get the
-    /// same object go on together.
+    /// same object go on together, and of two neighbours without conflict one order is enough.
     fn all_endings(&mut self, start: &Value, group: &[usize]) -> Result<Vec<Ending>, TooMany> {
         let begin = Ending { object: start.clone(), failed: BTreeSet::new() };
-        let mut by_policies = BTreeMap::from([(BTreeSet::<usize>::new(), vec![begin])]);
+        // With each ending, the policies that ran last.
+        let mut by_policies = BTreeMap::from([(BTreeSet::<usize>::new(), vec![(begin, BTreeSet::new())])]);
         for _ in group {
-            let mut next: BTreeMap<BTreeSet<usize>, Vec<Ending>> = BTreeMap::new();
+            let mut next: BTreeMap<BTreeSet<usize>, Vec<(Ending, BTreeSet<usize>)>> = BTreeMap::new();
             for (done, endings) in by_policies {
                 for number in group.iter().filter(|number| !done.contains(*number)) {
                     let known = next.entry(done.iter().copied().chain([*number]).collect()).or_default();
-                    for ending in &endings {
+                    for (ending, last) in &endings {
+                        let is_free =
+                            |last: &usize| last > number && !self.conflicts.contains(&(*number, *last));
+                        if last.iter().any(is_free) {
+                            continue;
+                        }
                         let ending = self.run_policy(*number, ending.clone())?;
-                        if !known.contains(&ending) {
-                            known.push(ending);
+                        if let Some((_, last)) = known.iter_mut().find(|(known, _)| *known == ending) {
+                            last.insert(*number);
+                        } else {
+                            known.push((ending, BTreeSet::from([*number])));
                         }
                     }
                 }
             }
             by_policies = next;
         }
-        Ok(by_policies.into_values().flatten().collect())
+        Ok(by_policies.into_values().flatten().map(|(ending, _)| ending).collect())
     }
 
     /// Runs these policies alone, in this order.
@@ -297,7 +331,7 @@ impl<'a> Search<'a> {
                 let has_failed = report.as_ref().is_some_and(PolicyReport::has_error);
                 (after.unwrap_or_else(|| before.clone()), has_failed)
             });
-            results.push(Known { before: before.clone(), after: after.clone(), has_failed });
+            results.push(Known::new(before.clone(), after.clone(), has_failed));
             if !have_same_metadata(&before, &after) {
                 self.find_policies(&after);
             }
@@ -362,7 +396,7 @@ fn known_effect(
         if rules.any(|rule| is_changed(&rule.reads) || is_changed(&rule.writes)) {
             return None;
         }
-        Some((after_same_effect(before, &known.after, object)?, known.has_failed))
+        Some((known.after(object)?, known.has_failed))
     })
 }
 

@@ -145,6 +145,14 @@ impl Ran<'_> {
         self.rules().flat_map(|rule| [&rule.reads, &rule.writes])
     }
 
+    pub(super) fn may_read(&self, field: &Pointer) -> bool {
+        self.rules().any(|rule| rule.reads.overlaps(field))
+    }
+
+    pub(super) fn may_write(&self, field: &Pointer) -> bool {
+        self.rules().any(|rule| rule.writes.overlaps(field))
+    }
+
     fn touches(&self, field: &Pointer) -> bool {
         self.paths().any(|paths| paths.overlaps(field))
     }
@@ -208,8 +216,8 @@ impl Differences {
         policy.paths().any(|paths| paths.intersects(&self.paths))
     }
 
-    /// Whether a policy does the same with them, because what it reads is equal, and it sets what it writes to other values.
-    /// Those are no differences after it.
+    /// Whether a policy does the same with them, because what it reads is equal, and it sets what it writes to other values
+    /// or leaves it as it is. Those that it sets are no differences after it.
     fn are_overwritten(&mut self, policy: &Ran<'_>) -> bool {
         if policy.rules().any(|rule| rule.reads.intersects(&self.paths)) {
             return false;
@@ -217,23 +225,21 @@ impl Differences {
         let mut applied = policy.report.rules.iter().filter(|rule| !is_skipped(&rule.outcome));
         match (applied.next().map(|rule| &rule.outcome), applied.next()) {
             (None, _) => return true,
-            (Some(Outcome::Patched { .. }), None) => {}
-            // A rule that changes nothing may have found what it writes.
+            (Some(Outcome::Patched { .. } | Outcome::NoChange), None) => {}
             _ => return false,
         }
-        let is_written = |one: &Difference| {
-            let Change { pointer, .. } = &one.change;
-            let writes: fn(&PathSet, &Pointer) -> bool =
-                if one.is_empty_map() { PathSet::contains } else { PathSet::overlaps };
-            policy.rules().any(|rule| writes(&rule.writes, pointer))
-        };
-        let written: Vec<bool> = self.found.iter().map(is_written).collect();
-        let mut pairs = self.found.iter().zip(&written);
-        if !pairs.all(|(one, is_written)| !is_written || one.is_overwritten(policy)) {
-            return false;
+        let mut is_set = Vec::with_capacity(self.found.len());
+        for one in &self.found {
+            if !one.may_be_written(policy) || one.is_left(policy) {
+                is_set.push(false);
+            } else if one.is_overwritten(policy) {
+                is_set.push(true);
+            } else {
+                return false;
+            }
         }
-        let mut written = written.into_iter();
-        self.found.retain(|_| !written.next().unwrap_or_default());
+        let mut is_set = is_set.into_iter();
+        self.found.retain(|_| !is_set.next().unwrap_or_default());
         true
     }
 }
@@ -276,6 +282,32 @@ impl Difference {
         }
     }
 
+    fn may_be_written(&self, policy: &Ran<'_>) -> bool {
+        let writes: fn(&PathSet, &Pointer) -> bool =
+            if self.is_empty_map() { PathSet::contains } else { PathSet::overlaps };
+        policy.rules().any(|rule| writes(&rule.writes, &self.change.pointer))
+    }
+
+    /// Whether a policy leaves the field as it is: it can only set it to other values, and would have.
+    fn is_left(&self, policy: &Ran<'_>) -> bool {
+        let pointer = &self.change.pointer;
+        let [before, after] = [policy.before, policy.after].map(|object| object.pointed(pointer));
+        let (Some(value), true) = (before, before == after) else { return false };
+        let sets_others = |rule: &RulePaths| {
+            let constants = rule.constants.iter().flatten().filter(|(path, _)| is_at(pointer, path));
+            let are_other: Vec<bool> = constants.map(|(_, constant)| is_other(value, constant)).collect();
+            !are_other.is_empty() && !are_other.contains(&false)
+        };
+        let mut rules = policy.rules().filter(|rule| rule.writes.overlaps(pointer));
+        rules.all(sets_others) && self.is_at_its_place(policy)
+    }
+
+    /// Whether the field is at the same place before and after a policy as where the difference was found.
+    fn is_at_its_place(&self, policy: &Ran<'_>) -> bool {
+        let objects = [policy.before, policy.after];
+        objects.iter().all(|object| matches!(pointer_in(object, self), Some(Cow::Borrowed(_))))
+    }
+
     /// Whether a policy sets the field to a value that it has in neither state.
     fn is_overwritten(&self, policy: &Ran<'_>) -> bool {
         let pointer = &self.change.pointer;
@@ -284,9 +316,27 @@ impl Difference {
         };
         policy.before.pointed(pointer) != Some(after)
             && self.other() != Some(after)
-            && [policy.before, policy.after]
-                .iter()
-                .all(|object| matches!(pointer_in(object, self), Some(Cow::Borrowed(_))))
+            && self.is_at_its_place(policy)
+    }
+}
+
+/// Whether a pointer goes along a path.
+fn is_at(pointer: &Pointer, path: &[Step]) -> bool {
+    let segments = pointer.segments();
+    let is_step = |(segment, step): (&Segment, &Step)| match (segment, step) {
+        (Segment::Key(key), Step::Key(name)) => key == name,
+        (Segment::Index(_), Step::Elements) => true,
+        _ => false,
+    };
+    segments.len() == path.len() && segments.iter().zip(path).all(is_step)
+}
+
+/// Whether two strings or booleans differ.
+fn is_other(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::String(one), Value::String(other)) => one != other,
+        (Value::Bool(one), Value::Bool(other)) => one != other,
+        _ => false,
     }
 }
 
@@ -301,12 +351,12 @@ fn is_empty_map(change: &Change) -> bool {
         }
 }
 
-const fn is_scalar(value: &Value) -> bool {
+pub(super) const fn is_scalar(value: &Value) -> bool {
     !matches!(value, Value::Array(_) | Value::Object(_))
 }
 
 /// Whether two objects have as many elements in each list above a field.
-fn has_same_elements(objects: [&Value; 2], field: &Pointer) -> bool {
+pub(super) fn has_same_elements(objects: [&Value; 2], field: &Pointer) -> bool {
     let mut nodes = objects.map(Some);
     field.segments().iter().all(|segment| {
         let [one, other] = nodes;
@@ -339,9 +389,6 @@ fn apply<'d>(differences: impl Iterator<Item = &'d Difference>, object: &Value) 
 /// Another object after a policy that made `after` of `before`, if the objects differ in nothing that the policy reads or
 /// writes. `None` as for [`pointer_in`].
 pub(super) fn after_same_effect(before: &Value, after: &Value, object: &Value) -> Option<Value> {
-    if before.same_storage(after) {
-        return Some(object.clone());
-    }
     let differences = changes(before, object);
     // A map where the other object has none, such as `labels: null`: what the policy wrote below it would be lost.
     let is_rewritten = |change: &Change| {
@@ -354,6 +401,54 @@ pub(super) fn after_same_effect(before: &Value, after: &Value, object: &Value) -
     let difference = |change| Difference { change, base: before.clone() };
     let differences: Vec<Difference> = differences.into_iter().map(difference).collect();
     apply(differences.iter(), after)
+}
+
+/// An object with the changes of a policy that set members where it ran. `None` if there are other changes, or the object
+/// has other values there.
+pub(super) fn with_members(base: &Value, changes: &[Change], object: &Value) -> Option<Value> {
+    let mut changed = object.clone();
+    for change in changes {
+        let Change { pointer, kind } = change;
+        let present = object.pointed(pointer);
+        let is_free = matches!(pointer.segments().last(), Some(Segment::Key(_)))
+            && match kind {
+                ChangeKind::Add(_) => present.is_none(),
+                ChangeKind::Replace { before, after } => {
+                    is_scalar(before) && is_scalar(after) && present == Some(before)
+                }
+                ChangeKind::Remove(value) => present == Some(value),
+            };
+        if !is_free || !keeps_place(base, pointer, object) {
+            return None;
+        }
+        apply_change(kind, pointer, &mut changed)?;
+    }
+    Some(changed)
+}
+
+/// Whether each list above a field has the same elements in both objects.
+pub(super) fn keeps_place(base: &Value, field: &Pointer, object: &Value) -> bool {
+    let mut nodes = [base, object];
+    for segment in field.segments() {
+        let [one, other] = nodes;
+        if one.same_storage(other) {
+            return true;
+        }
+        if let (Value::Array(one), Value::Array(other)) = (one, other)
+            && !are_aligned(one, other)
+        {
+            return false;
+        }
+        let below = nodes.map(|node| match segment {
+            Segment::Key(key) => node.get(key),
+            Segment::Index(index) => node.at(*index),
+        });
+        match below {
+            [Some(one), Some(other)] => nodes = [one, other],
+            found => return found == [None, None],
+        }
+    }
+    true
 }
 
 /// Where a difference is in another state of the run: elements with a name keep it. `None` if elements of a list above

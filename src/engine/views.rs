@@ -5,7 +5,9 @@ use crate::value::{Change, ChangeKind, PathSet, Pointer, Step, Value, changes};
 
 use super::evaluation::Evaluation;
 use super::order_check::Step as PolicyStep;
-use super::rerun::{Differences, Effect, Ran, Rerun, apply_change, rerun};
+use super::rerun::{
+    Differences, Effect, Ran, Rerun, apply_change, has_same_elements, is_scalar, keeps_place, rerun,
+};
 
 /// So many fields of a rule are tried, to find those that decide.
 const MAX_TRIED_FIELDS: usize = 16;
@@ -92,6 +94,7 @@ fn differences(
     if differing.is_empty()
         || reports.iter().zip(effects).all(has_same_failure)
             && !on_written.is_surely_other(evaluation, &policies, after)
+            && !differing.iter().any(|(index, rule, _)| sets_other(&policies, effects, (*index, rule), after))
             && evaluation.placed.without_namespace(on_written.result(evaluation, &policies, written))
                 == *after
     {
@@ -99,7 +102,8 @@ fn differences(
     }
     let mut found = Vec::new();
     for (index, rule, fields) in differing {
-        let deciding = deciding(evaluation, &policies[..=index], rule, &fields);
+        let set = set_otherwise(evaluation, &policies[..=index], effects, rule, &fields);
+        let deciding = set.unwrap_or_else(|| deciding(evaluation, &policies[..=index], rule, &fields));
         found.extend(deciding.into_iter().map(|field| ViewDifference {
             policy: reports[index].1.policy.clone(),
             rule: rule.rule.clone(),
@@ -135,6 +139,59 @@ fn states<'a>(
     let before = later.checked_sub(1).map_or(&evaluation.placed.object, |last| &steps[last].after);
     let own = steps.get(later).filter(|step| step.number == number);
     (before, own.map_or(before, |step| &step.after))
+}
+
+/// Whether a rule sets a value on the written object that stays there until the end, and that the object after the
+/// policies with their changes alone does not have.
+fn sets_other(
+    policies: &[Ran<'_>],
+    effects: &[Effect],
+    (index, rule): (usize, &RuleReport),
+    object: &Value,
+) -> bool {
+    let Some(outcome @ Outcome::Patched { after, .. }) = only_outcome(&effects[index], rule) else {
+        return false;
+    };
+    let (ran, later) = (&policies[index], &policies[index + 1..]);
+    let last = later.last().map_or(ran.after, |policy| policy.after);
+    effects[index + 1..].iter().all(|effect| matches!(effect, Effect::Same))
+        && leaves(outcome).into_iter().any(|(field, value)| {
+            value.is_some()
+                && object.pointed(&field) != value.as_ref()
+                && !later.iter().any(|policy| policy.may_write(&field))
+                && [[after, ran.after], [ran.after, last], [last, object]]
+                    .into_iter()
+                    .all(|objects| has_same_elements(objects, &field))
+        })
+}
+
+/// The defaults at which a rule of the last policy sets another value on the written object, where it reads none and the
+/// policies before it do the same. `None` if that is not so for all of them, or there are none.
+fn set_otherwise<'a>(
+    evaluation: &Evaluation<'_>,
+    policies: &[Ran<'_>],
+    effects: &[Effect],
+    rule: &RuleReport,
+    fields: &[&'a Default],
+) -> Option<Vec<&'a Default>> {
+    let (policy, earlier) = policies.split_last()?;
+    let is_set_alone = |field: &&Default| {
+        [&field.written, &field.admitted].into_iter().flatten().all(is_scalar)
+            && !policy.may_read(&field.field)
+            && keeps_place(&evaluation.placed.object, &field.field, policy.before)
+    };
+    let are_same = effects[..earlier.len()].iter().all(|effect| matches!(effect, Effect::Same));
+    if !are_same || !fields.iter().all(is_set_alone) {
+        return None;
+    }
+    let on_written = only_outcome(&effects[earlier.len()], rule)?;
+    let [on_written, own] = [on_written, &rule.outcome].map(leaves);
+    let set = |leaves: &[(Pointer, Option<Value>)], field: &Pointer| {
+        leaves.iter().find(|(leaf, _)| leaf == field).map(|(_, value)| value.clone())
+    };
+    let is_other = |field: &&&Default| set(&on_written, &field.field) != set(&own, &field.field);
+    let found: Vec<_> = fields.iter().take(MAX_TRIED_FIELDS).filter(is_other).copied().collect();
+    (!found.is_empty()).then_some(found)
 }
 
 /// The defaults without which a rule of the last policy does something else.
@@ -183,12 +240,27 @@ fn fields<'a>(policy: &Ran<'_>, rule: &RuleReport, defaults: &'a [Default]) -> V
     defaults.iter().filter(touches).collect()
 }
 
+/// The outcome of a rule in another run of its policy.
+fn outcome_of<'a>(effect: &'a Effect, rule: &RuleReport) -> Option<&'a Outcome> {
+    let Effect::Rerun(Some(report)) = effect else { return None };
+    report.rules.iter().find(|other| other.rule == rule.rule).map(|other| &other.outcome)
+}
+
+/// The same, if no other rule of the policy applied.
+fn only_outcome<'a>(effect: &'a Effect, rule: &RuleReport) -> Option<&'a Outcome> {
+    let Effect::Rerun(Some(report)) = effect else { return None };
+    let mut applied = report.rules.iter().filter(|other| !matches!(other.outcome, Outcome::Skipped(_)));
+    let only = applied.next().filter(|other| other.rule == rule.rule)?;
+    applied.next().is_none().then_some(&only.outcome)
+}
+
 /// Whether a rule does the same in another run of its policy.
 pub(super) fn is_same(effect: &Effect, rule: &RuleReport) -> bool {
-    let Effect::Rerun(report) = effect else { return true };
-    let other = report.as_ref().and_then(|report| report.rules.iter().find(|other| other.rule == rule.rule));
-    other.is_some_and(|other| {
-        let outcomes = [&other.outcome, &rule.outcome];
+    if matches!(effect, Effect::Same) {
+        return true;
+    }
+    outcome_of(effect, rule).is_some_and(|other| {
+        let outcomes = [other, &rule.outcome];
         let [one, other] = outcomes.map(Outcome::word);
         one == other && {
             let [mut one, mut other] = outcomes.map(leaves);

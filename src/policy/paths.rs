@@ -12,4 +12,6 @@ pub struct RulePaths {
     /// The literals that its expressions compare the values at paths with, or write there, as far as they are found:
     /// nothing may be concluded from what is absent. Patterns stand as written.
     pub literals: Vec<(Vec<Step>, Value)>,
+    /// The scalars that it may set, with their paths, conditions among them; `None` if it may set others.
+    pub constants: Option<Vec<(Vec<Step>, Value)>>,
 }

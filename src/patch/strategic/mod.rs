@@ -25,7 +25,7 @@ pub use anchor::split_anchor;
 pub use anchor_outcomes::{AnchorOutcome, anchor_outcomes};
 pub use context::MergeContext;
 pub use overlay::Overlay;
-pub use paths::{overlay_literals, overlay_paths};
+pub use paths::{overlay_constants, overlay_literals, overlay_paths};
 pub use schema::{ListStrategy, Schemas};
 
 use crate::value::{Text, Value};

@@ -5,6 +5,9 @@ use crate::value::{GroupVersionKind, PathSet, Step, Text, Value};
 use super::anchor::Anchor;
 use super::schema::{ListStrategy, Position};
 
+/// So many scalars are compared with each difference of two objects, at most.
+const MAX_CONSTANTS: usize = 64;
+
 /// Adds the paths of objects that an overlay may read and write. Keys may still have variables. `kinds` are the kinds
 /// of the objects, of any group; without any nothing is known of their lists.
 pub fn overlay_paths(overlay: &Value, kinds: &[&Text], reads: &mut PathSet, writes: &mut PathSet) {
@@ -38,6 +41,23 @@ pub fn overlay_literals(overlay: &Value) -> Vec<(Vec<Step>, Value)> {
         }
     }
     found
+}
+
+/// The scalars that an overlay without variables may set, with their paths in the object, and those of its conditions;
+/// `None` if it may set others, or these are many.
+pub fn overlay_constants(overlay: &Value) -> Option<Vec<(Vec<Step>, Value)>> {
+    let mut open = vec![overlay];
+    while let Some(node) = open.pop() {
+        match node {
+            Value::Object(members) if members.keys().any(|key| is_for_map(key)) => return None,
+            Value::Object(members) => open.extend(members.values()),
+            Value::Array(items) => open.extend(items.iter()),
+            Value::String(text) if text.contains("{{") => return None,
+            _ => {}
+        }
+    }
+    let found = overlay_literals(overlay);
+    (found.len() <= MAX_CONSTANTS).then_some(found)
 }
 
 struct Walk<'a> {

@@ -1,6 +1,7 @@
 //! Sets of paths of an object.
 
 mod changed;
+mod covered;
 
 use std::fmt;
 
@@ -121,7 +122,7 @@ impl PathSet {
         }
     }
 
-    /// The nodes of another set, alone or with what is below, at and above paths of this one.
+    /// The nodes of another set, alone, that are above paths of this one.
     pub fn parents_in(&self, other: &Self) -> Self {
         let (Some(one), Some(other)) = (&self.root, &other.root) else { return Self::default() };
         Self { root: one.parents_in(other) }
@@ -231,10 +232,9 @@ impl Node {
     }
 
     fn parents_in(&self, other: &Self) -> Option<Self> {
-        if self.is_whole {
-            return Some(other.clone());
-        }
-        let mut found = Self { is_itself: other.is_itself || other.is_whole, ..Self::default() };
+        // A scalar or a list as a whole is no parent of a member.
+        let is_parent = other.is_itself || other.is_whole && !self.members.is_empty();
+        let mut found = Self { is_itself: !self.is_whole && is_parent, ..Self::default() };
         for (key, below) in &self.members {
             let below = other.members.get(key).and_then(|other| below.parents_in(other));
             if let Some(below) = below {
@@ -449,13 +449,32 @@ mod tests {
         for (one, other, expected) in [
             ("a.b.c", "a= a.b= a.d=", "a.b"),
             ("a.b", "a", "a"),
-            ("a", "a.b= a.c", "a.b, a.c"),
+            ("a", "a= a.b= a.c", "nothing"),
             ("a.b", "c=", "nothing"),
-            ("l[].x", "l[].x= l[].y", "l[].x"),
+            ("l[].x", "l", "nothing"),
+            ("l[].x.y", "l[].x= l[].y", "l[].x"),
         ] {
             assert_eq!(set(one).parents_in(&set(other)).to_string(), expected, "{one} {other}");
         }
         assert!(set("a.b").parents_in(&set("a=")).intersects(&set("a=")));
+    }
+
+    #[test]
+    fn a_set_covers_what_is_at_and_below_its_paths() {
+        for (one, other, expected) in [
+            ("a", "a.b", true),
+            ("a.b", "a", false),
+            ("a.b", "a= a.b.c", true),
+            ("a.b", "a.b c", false),
+            ("", "a=", true),
+            ("", "a", false),
+            ("l[].x", "l[].x l[].y=", true),
+            ("l[].x", "l", false),
+        ] {
+            assert_eq!(set(one).covers(&set(other)), expected, "{one} {other}");
+        }
+        assert_eq!(set("a.l[]= a.l[].x m[].y").with_whole_lists(), set("a.l m[].y"));
+        assert_eq!(set("a= a.b l[].x= l[].y").nodes(), set("a= l[].x="));
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod tests;
 use std::sync::Arc;
 
 use crate::jmespath::Origin;
-use crate::patch::{overlay_literals, overlay_paths};
+use crate::patch::{overlay_constants, overlay_literals, overlay_paths};
 use crate::pattern::Conditions;
 use crate::policy::RulePaths;
 use crate::value::{PathSet, Pointer, Segment, Step, Text, Value};
@@ -51,7 +51,10 @@ fn of_rule(rule: &Rule) -> RulePaths {
     }
     let kinds = rule.matching.only_kinds().unwrap_or_default();
     match &rule.mutation {
-        Mutation::Standard(edit) => analysis.edit(edit, &kinds, 0),
+        Mutation::Standard(edit) => {
+            analysis.edit(edit, &kinds, 0);
+            analysis.paths.constants = constants(edit);
+        }
         Mutation::MutateExisting(existing) => {
             analysis.has_targets = true;
             for target in &existing.targets {
@@ -250,6 +253,14 @@ impl Analysis {
             self.paths.reads = PathSet::everything();
             self.paths.writes = PathSet::everything();
         }
+    }
+}
+
+/// The scalars that an edit may set, if they are known.
+fn constants(edit: &Edit) -> Option<Vec<(Vec<Step>, Value)>> {
+    match edit {
+        Edit::Patch(Patch::StrategicMerge { overlay, .. }) => overlay_constants(overlay.fixed()?),
+        _ => None,
     }
 }
 

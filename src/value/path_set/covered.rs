@@ -1,0 +1,63 @@
+//! What is in a set beside nodes alone.
+
+use super::{Map, Node, PathSet};
+
+impl PathSet {
+    /// The nodes that are in the set alone.
+    pub fn nodes(&self) -> Self {
+        Self { root: self.root.as_ref().and_then(Node::nodes) }
+    }
+
+    /// The same without nodes alone: a list whose length is in the set is there as a whole.
+    pub fn with_whole_lists(&self) -> Self {
+        Self { root: self.root.as_ref().map(Node::with_whole_lists) }
+    }
+
+    /// Whether everything in another set is in this one, nodes alone aside.
+    pub fn covers(&self, other: &Self) -> bool {
+        match (&self.root, &other.root) {
+            (_, None) => true,
+            (None, Some(other)) => !other.has_whole(),
+            (Some(one), Some(other)) => one.covers(other),
+        }
+    }
+}
+
+impl Node {
+    fn nodes(&self) -> Option<Self> {
+        let members = self.members.iter().filter_map(|(key, below)| Some((key.clone(), below.nodes()?)));
+        let members: Map<Self> = members.collect();
+        let elements = self.elements.as_ref().and_then(|below| below.nodes()).map(Box::new);
+        let has_nodes = self.is_itself || !members.is_empty() || elements.is_some();
+        has_nodes.then_some(Self { is_itself: self.is_itself, members, elements, ..Self::default() })
+    }
+
+    fn with_whole_lists(&self) -> Self {
+        if self.is_whole || self.is_counted() {
+            return Self { is_whole: true, ..Self::default() };
+        }
+        let members = self.members.iter().map(|(key, below)| (key.clone(), below.with_whole_lists()));
+        Self {
+            members: members.collect(),
+            elements: self.elements.as_ref().map(|below| Box::new(below.with_whole_lists())),
+            ..Self::default()
+        }
+    }
+
+    fn covers(&self, other: &Self) -> bool {
+        let below = |own: Option<&Self>, other: &Self| match own {
+            Some(own) => own.covers(other),
+            None => !other.has_whole(),
+        };
+        self.is_whole
+            || !other.is_whole
+                && other.members.iter().all(|(key, other)| below(self.members.get(key), other))
+                && other.elements.iter().all(|other| below(self.elements.as_deref(), other))
+    }
+
+    fn has_whole(&self) -> bool {
+        self.is_whole
+            || self.members.values().any(Self::has_whole)
+            || self.elements.as_ref().is_some_and(|below| below.has_whole())
+    }
+}
