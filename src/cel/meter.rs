@@ -46,6 +46,18 @@ impl Meter {
         Self { cost: 0, limit, visits: 0, bytes: 0, regexp: None, dialect: Dialect::Kubernetes }
     }
 
+    /// The same where so many bytes are made already.
+    #[must_use]
+    pub const fn with_bytes(mut self, bytes: usize) -> Self {
+        self.bytes = bytes;
+        self
+    }
+
+    /// The bytes made so far.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The cost so far.
     pub const fn cost(&self) -> u64 {
         self.cost

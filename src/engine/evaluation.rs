@@ -14,9 +14,6 @@ use super::classic::state::ObjectState;
 use super::placed::Placed;
 use super::{Engine, Settings, World};
 
-/// How many changes of an object reports hold before their bytes are counted.
-const UNCOUNTED_CHANGES: usize = 16;
-
 /// What is the same for all policies of one object.
 pub(super) struct Evaluation<'a> {
     pub(super) engine: &'a Engine,
@@ -49,8 +46,8 @@ pub(super) struct Evaluation<'a> {
     pub(super) filter: Cell<Option<Text>>,
     /// Whether reports have traces.
     is_traced: Cell<bool>,
-    /// The changes that the reports of this object hold, and the bytes beside it.
-    reported: Cell<(usize, usize)>,
+    /// The bytes that the reports of this object hold beside it.
+    reported: Cell<usize>,
     pub(super) classic: ObjectState,
 }
 
@@ -242,13 +239,10 @@ impl Evaluation<'_> {
     /// The outcome of a rule, or an error if the reports would hold too much with it: each has the object before and after.
     pub(super) fn within_memory(&self, outcome: Outcome) -> Outcome {
         let Outcome::Patched { before, after } = &outcome else { return outcome };
-        let (changes, bytes) = self.reported.get();
-        // A few hold little, and most objects have no more.
-        let more = if changes < UNCOUNTED_CHANGES { 0 } else { after.bytes_beside(before) };
-        let bytes = bytes.saturating_add(more);
-        self.reported.set((changes + 1, bytes));
         let Settings { limits, input_names, .. } = &self.engine.settings;
-        if bytes <= limits.report_bytes {
+        let room = limits.report_bytes.saturating_sub(self.reported.get());
+        self.reported.set(self.reported.get().saturating_add(after.bytes_beside(before, room)));
+        if !self.exceeds_memory() {
             return outcome;
         }
         let message = format!(
@@ -257,6 +251,11 @@ impl Evaluation<'_> {
         );
         let error = RuleError::new(Code::EvaluationLimit, message);
         Outcome::Error(error.with_hint(input_names.limit_hint("report-bytes")))
+    }
+
+    /// Whether the reports of all rules hold more than is allowed.
+    pub(super) const fn exceeds_memory(&self) -> bool {
+        self.reported.get() > self.engine.settings.limits.report_bytes
     }
 
     /// Creates what only traces need.

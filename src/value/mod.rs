@@ -234,8 +234,9 @@ impl Value {
         sum
     }
 
-    /// The approximate bytes of memory that this value holds and an earlier state of it does not.
-    pub fn bytes_beside(&self, earlier: &Self) -> usize {
+    /// The approximate bytes of memory that this value holds and an earlier state of it does not, counted to little more
+    /// than `max`. What occurs in several places counts in each.
+    pub fn bytes_beside(&self, earlier: &Self, max: usize) -> usize {
         // A map that grew has room for as many again.
         const MEMBER: usize = 2 * (size_of::<Text>() + size_of::<Value>() + size_of::<usize>());
         let mut open = vec![(self, Some(earlier))];
@@ -243,6 +244,9 @@ impl Value {
         while let Some((node, earlier)) = open.pop() {
             if earlier.is_some_and(|earlier| node.same_storage(earlier)) {
                 continue;
+            }
+            if sum > max {
+                break;
             }
             match node {
                 Self::Array(items) => {

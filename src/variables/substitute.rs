@@ -132,6 +132,9 @@ impl InlineLeaf {
     }
 }
 
+/// What variables of one document are replaced by may be as large as so many of the largest strings together.
+const MAX_LARGEST: usize = 32;
+
 /// The state of one substitution.
 struct Substituter<'a> {
     scope: &'a mut dyn Scope,
@@ -149,6 +152,8 @@ struct Substituter<'a> {
     /// The bytes of inserted values with variables, and of everything inserted into them. Only this bounds data that
     /// refers to itself.
     inserted_bytes: usize,
+    /// The bytes of all strings that were made and values that were inserted.
+    filled_bytes: usize,
     /// The texts that the first round inserted; `None` if they are not requested, or if there was another round.
     insertions: Option<Vec<Text>>,
 }
@@ -178,6 +183,7 @@ impl<'a> Substituter<'a> {
             element: None,
             in_inserted: false,
             inserted_bytes: 0,
+            filled_bytes: 0,
             insertions: None,
         }
     }
@@ -269,6 +275,8 @@ impl<'a> Substituter<'a> {
 
     /// The value of a string that is one variable. Variables in a list or map are replaced, too; a string is final.
     fn inserted_value(&mut self, value: Value) -> Result<Value, SubstitutionError> {
+        let most = self.settings.limits.bytes.saturating_mul(MAX_LARGEST);
+        self.count_filled(json_bytes(&value, most))?;
         let varies = holds_any_variable(&value);
         if varies || self.in_inserted {
             self.count(json_bytes(&value, self.settings.limits.bytes))?;
@@ -290,7 +298,18 @@ impl<'a> Substituter<'a> {
     }
 
     fn count_text(&mut self, text: &str) -> Result<(), SubstitutionError> {
+        self.count_filled(text.len())?;
         if self.in_inserted { self.count(text.len()) } else { Ok(()) }
+    }
+
+    /// Counts what variables are replaced by; one value that occurs in several places counts in each.
+    fn count_filled(&mut self, bytes: usize) -> Result<(), SubstitutionError> {
+        self.filled_bytes = self.filled_bytes.saturating_add(bytes);
+        if self.filled_bytes / MAX_LARGEST > self.settings.limits.bytes {
+            let what = "bytes of all strings and values together, 32 times those of one string,";
+            return self.exceeded(what, "result-bytes", self.settings.limits.bytes);
+        }
+        Ok(())
     }
 
     fn count(&mut self, bytes: usize) -> Result<(), SubstitutionError> {

@@ -32,8 +32,13 @@ fn membership(operator: &str, [key, value]: [&str; 2], count: usize) -> String {
     format!("{{key: [{}], operator: {operator}, value: [{}]}}", list(key), list(value))
 }
 
+/// Lets a command run on the small object.
 fn run(command: &str, policy: &str) -> RunOutput {
-    let folder = Folder::new(&[("policy.yaml", policy), ("object.yaml", CONFIG_MAP)]);
+    run_on(CONFIG_MAP, command, policy)
+}
+
+fn run_on(object: &str, command: &str, policy: &str) -> RunOutput {
+    let folder = Folder::new(&[("policy.yaml", policy), ("object.yaml", object)]);
     let mut limited = Command::new("bash");
     let program = folder.command(&[command, "-q", "-p", "policy.yaml", "-f", "object.yaml"]);
     limited.args(["-c", "ulimit -d \"$0\" && exec \"$@\"", &MEMORY.to_string()]);
@@ -70,7 +75,7 @@ fn thousands_of_rules_that_change_one_object_have_a_limit() {
         assert_eq!(output.code, Some(3), "{command}: {}", output.stderr);
         let said: Vec<&str> =
             output.stdout.split_whitespace().chain(output.stderr.split_whitespace()).collect();
-        let expected = "the changes of all rules exceed the limit `report-bytes` of 268435456 for one object";
+        let expected = "the changes of all rules exceed the limit `report-bytes` of 134217728 for one object";
         assert!(said.join(" ").contains(expected), "{command}");
     }
 }
@@ -81,4 +86,67 @@ fn thousands_of_preconditions_are_explained() {
     let output = run("explain", &policy([rule(&condition.repeat(20_000), "a")].into_iter()));
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert_eq!(output.stdout.matches("{{ request.object.data.a }}").count(), 20_000);
+}
+
+/// A policy with CEL variables and JSON patches.
+fn cel_policy(variables: impl Iterator<Item = String>, patches: impl Iterator<Item = String>) -> String {
+    let head = "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: m}\nspec:\n  matchConstraints:\n    \
+                resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]\n";
+    let variables = variables
+        .enumerate()
+        .map(|(number, expression)| format!("  - name: v{number}\n    expression: '{expression}'\n"));
+    let patches = patches.map(|value| {
+        format!(
+            "  - patchType: JSONPatch\n    jsonPatch:\n      expression: |-\n        \
+             [JSONPatch{{op: \"add\", path: \"/data/k\", value: {value}}}]\n"
+        )
+    });
+    let (variables, patches) = (variables.collect::<String>(), patches.collect::<String>());
+    format!("{head}  variables:\n{variables}  mutations:\n{patches}")
+}
+
+/// An object with a text of a million bytes.
+fn object_of_a_million_bytes() -> String {
+    CONFIG_MAP.replace("{a: b}", &format!("{{a: {}}}", "x".repeat(1_000_000)))
+}
+
+/// What is said on stderr, with one space between words.
+fn words(output: &RunOutput) -> String {
+    output.stderr.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_variables_of_a_patch_are_replaced_by_has_a_limit() {
+    let texts = (0..3_000).map(|number| format!("k{number}: 'a {{{{ request.object.data.a }}}}'"));
+    let values = (0..3_000).map(|number| format!("k{number}: '{{{{ request.object.data }}}}'"));
+    for data in [texts.collect::<Vec<_>>(), values.collect()] {
+        let rule = format!("    mutate: {{patchStrategicMerge: {{data: {{{}}}}}}}\n", data.join(", "));
+        let output = run_on(&object_of_a_million_bytes(), "diff", &policy([rule].into_iter()));
+        assert_eq!(output.code, Some(3), "{}", output.stderr);
+        let expected = "bytes of all strings and values together, 32 times those of one string, passed in \
+                        mutate.patchStrategicMerge.data.k67 (limit result-bytes=2097152)";
+        assert!(words(&output).contains(expected), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn variables_and_mutations_of_a_cel_policy_share_memory() {
+    let large = |number| format!("object.data.a + object.data.a + \"{number}\"");
+    let all = (0..200).map(|number| format!("variables.v{number}.size()")).collect::<Vec<_>>().join(" + ");
+    let by_variables = cel_policy((0..200).map(large), [format!("string({all})")].into_iter());
+    let by_mutations = cel_policy(["1".to_owned()].into_iter(), (0..2_000).map(large));
+    for policy in [by_variables, by_mutations] {
+        let output = run_on(&object_of_a_million_bytes(), "diff", &policy);
+        assert_eq!(output.code, Some(3), "{}", output.stderr);
+        let expected = "operation cancelled: the values made are larger than 67108864 bytes";
+        assert!(words(&output).contains(expected), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn rules_after_the_limit_of_reports_do_not_run() {
+    let policy = policy((0..20_000).map(|number| rule("", &format!("label-{number}"))));
+    let output = run("diff", &policy);
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    assert_eq!(words(&output).matches("exceed the limit `report-bytes`").count(), 1, "{}", output.stderr);
 }

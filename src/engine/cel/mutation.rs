@@ -32,7 +32,7 @@ pub(super) fn apply(
         CelPatch::Ignored(_) => return Ok(object),
     };
     let place = mutation.pointer.key(field).key("expression");
-    let value = scope.evaluate(program);
+    let value = scope.evaluate_mutation(program);
     tracer.expression(&place, None, program, &value);
     let patched = value.map_err(MutationError::from).and_then(|value| match mutation.patch {
         CelPatch::JsonPatch(_) => json_patch(evaluation, policy, &object, &value, tracer),

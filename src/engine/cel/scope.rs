@@ -32,6 +32,10 @@ pub(super) struct Scope<'a> {
     namespace: OnceCell<Val>,
     /// The values of `variables.NAME`, by number.
     found: RefCell<Vec<Option<Result<Val, EvalError>>>>,
+    /// The bytes that were made for them.
+    found_bytes: Cell<usize>,
+    /// The bytes that mutations made.
+    mutation_bytes: Cell<usize>,
     /// Whether `request.userInfo` may have been read.
     reads_request: Cell<bool>,
 }
@@ -66,6 +70,8 @@ impl<'a> Scope<'a> {
             request: OnceCell::new(),
             namespace: OnceCell::new(),
             found: RefCell::new(vec![None; variant.variables.programs.len()]),
+            found_bytes: Cell::new(0),
+            mutation_bytes: Cell::new(0),
             reads_request: Cell::new(false),
         }
     }
@@ -96,6 +102,7 @@ impl<'a> Scope<'a> {
         self.object.replace(object);
         if !self.is_of_kyverno {
             self.found.borrow_mut().fill(None);
+            self.found_bytes.set(0);
         }
     }
 
@@ -125,7 +132,25 @@ impl<'a> Scope<'a> {
 
     /// Evaluates an expression.
     pub(super) fn evaluate(&self, program: &Program) -> Result<Val, EvalError> {
-        program.evaluate(self, &mut Meter::default())
+        program.evaluate(self, &mut self.meter())
+    }
+
+    /// Evaluates the expression of a mutation, whose result the object keeps.
+    pub(super) fn evaluate_mutation(&self, program: &Program) -> Result<Val, EvalError> {
+        self.evaluate_kept(program, &self.mutation_bytes)
+    }
+
+    /// A meter for one evaluation: it has a cost of its own, as in the API server, but not the memory that earlier ones keep.
+    fn meter(&self) -> Meter {
+        Meter::default().with_bytes(self.found_bytes.get().saturating_add(self.mutation_bytes.get()))
+    }
+
+    fn evaluate_kept(&self, program: &Program, kept: &Cell<usize>) -> Result<Val, EvalError> {
+        let mut meter = self.meter();
+        let before = meter.bytes();
+        let value = program.evaluate(self, &mut meter);
+        kept.set(kept.get().saturating_add(meter.bytes() - before));
+        value
     }
 
     /// Whether an expression read the request.
@@ -217,7 +242,7 @@ impl Variables for Scope<'_> {
             return Err(EvalError::NoSuchAttribute(format!("variables #{number}")));
         };
         // An expression names only earlier ones, so this ends. Each has a limit of its own, as in the API server.
-        let value = self.evaluate(program);
+        let value = self.evaluate_kept(program, &self.found_bytes);
         if let Some(slot) = self.found.borrow_mut().get_mut(number) {
             *slot = Some(value.clone());
         }

@@ -253,7 +253,8 @@ impl StandardRun<'_> {
         }
         evaluation.note_exceptions(self.exemption.policy, rule);
         self.apply(rule, context, progress);
-        ControlFlow::Continue(())
+        // Further rules would fail, too, each after its work.
+        if self.evaluation.exceeds_memory() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Runs a rule that matches. If the request deletes the object, nothing is patched.
