@@ -6,6 +6,7 @@ mod admitted_view;
 mod apply;
 mod controllers;
 mod conversions;
+mod flux;
 mod impact;
 mod live;
 mod mutating_policies;

@@ -10,6 +10,7 @@ pub mod cel;
 pub mod cel_policies;
 pub mod drift;
 pub mod files;
+pub mod flux;
 pub mod go_yaml;
 pub mod kyverno;
 pub mod kyverno_cli;
