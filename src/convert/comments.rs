@@ -1,8 +1,8 @@
-//! The comments of a classic policy.
+//! What the text of a classic policy has beside its values: comments, and the form of long annotations.
 
 use std::ops::Range;
 
-use crate::value::{Pointer, Value};
+use crate::value::{Pointer, Text, Value};
 use crate::yaml::Document;
 
 /// The comments of a policy, as they are written: those above it and those of its rules.
@@ -12,6 +12,8 @@ pub struct Comments {
     pub head: Vec<String>,
     /// For each rule the comments above it and in it, without `#`.
     rules: Vec<(Pointer, Vec<String>)>,
+    /// The annotations on several lines, by key: folded descriptions above all.
+    annotations: Vec<(Text, Vec<String>)>,
 }
 
 impl Comments {
@@ -19,7 +21,7 @@ impl Comments {
     pub fn of(document: &Document, at: &Pointer) -> Self {
         let head = if at.is_root() { head(document) } else { Vec::new() };
         let place = at.join(&Pointer::ROOT.key("spec").key("rules"));
-        let Some(value) = document.value() else { return Self { head, rules: Vec::new() } };
+        let Some(value) = document.value() else { return Self { head, ..Self::default() } };
         let count = value.pointed(&place).and_then(Value::as_array).map_or(0, <[Value]>::len);
         let start = document.key_span(&at.join(&Pointer::ROOT.key("spec"))).map_or(0, |key| key.end);
         let mut scalars = Vec::new();
@@ -40,7 +42,12 @@ impl Comments {
             ));
             from = end;
         }
-        Self { head, rules }
+        Self { head, rules, annotations: annotations(document, value, at) }
+    }
+
+    /// The annotations on several lines, by key: their lines as they are written, the later ones without indentation.
+    pub(super) fn annotations(&self) -> &[(Text, Vec<String>)] {
+        &self.annotations
     }
 
     /// Those of a rule.
@@ -48,6 +55,32 @@ impl Comments {
         let own = self.rules.iter().find(|(at, _)| at == pointer);
         own.map(|(_, comments)| comments.clone()).unwrap_or_default()
     }
+}
+
+/// The annotations of a policy that are scalars on several lines.
+fn annotations(document: &Document, value: &Value, at: &Pointer) -> Vec<(Text, Vec<String>)> {
+    let at = at.join(&Pointer::ROOT.key("metadata").key("annotations"));
+    let members = value.pointed(&at).and_then(Value::as_object);
+    let base = document.range().start;
+    let lines = |key: &Text| {
+        let at = at.key(key.clone());
+        // From the colon on: the indicators of a block are not in its span.
+        let (start, end) = (document.key_span(&at)?.end, document.span(&at)?.end);
+        let (_, written) =
+            document.text().get(start.checked_sub(base)?..end.checked_sub(base)?)?.split_once(':')?;
+        let written = written.trim_start_matches(' ');
+        let (first, rest) = written.trim_end().split_once('\n')?;
+        let is_empty = |line: &&str| line.trim().is_empty();
+        let indents = rest.lines().filter(|line| !is_empty(line));
+        let indent = indents.map(|line| line.len() - line.trim_start_matches(' ').len()).min()?;
+        let rest = rest.lines().map(|line| line.get(indent..).unwrap_or_default());
+        Some(std::iter::once(first).chain(rest).map(|line| line.trim_end().to_owned()).collect())
+    };
+    members
+        .into_iter()
+        .flat_map(|members| members.iter())
+        .filter_map(|(key, _)| Some((key.clone(), lines(key)?)))
+        .collect()
 }
 
 /// The comments above a document.

@@ -5,7 +5,7 @@
 
 use super::cel_text::{Cel, Entry, Operator};
 use super::context::Variable;
-use super::path::{AT, TEMPLATE};
+use super::path::{AT, is_template};
 use super::problem::Problem;
 use super::stages::Stage;
 
@@ -97,7 +97,7 @@ pub(super) fn change_conditions<'c>(
 fn changes_read(read: &Read, written: &[Write], variables: &[Variable], is_frozen: bool) -> bool {
     if read.root == "variables" {
         let Some((Name::Key(name), below)) = read.names.split_first() else { return false };
-        if name.starts_with(TEMPLATE) {
+        if is_template(name) {
             let inner = Read { root: "object".to_owned(), names: below.to_vec() };
             return changes_read(&inner, written, variables, is_frozen);
         }

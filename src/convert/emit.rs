@@ -1,9 +1,15 @@
-//! The text of a policy.
+//! The text of a policy: as YAML is printed, but for what people write on one line, and with comments.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::value::{Pointer, Value};
-use crate::yaml::{Limits, Source, print, read};
+use crate::yaml::{Document, Limits, Source, parse_value, print, read};
+
+use super::comments::Comments;
+
+/// The longest line of a list, in bytes.
+const MAX_LINE: usize = 100;
 
 /// A document with comments.
 #[derive(Debug, Default)]
@@ -14,29 +20,104 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// The text, with comments in front of it.
-    pub(super) fn text(&self, head: &[String]) -> String {
+    /// The text. Annotations on several lines are written as in the text of the classic policy.
+    pub(super) fn text(&self, of_classic: &Comments, head: &[String]) -> String {
         let mut text = String::new();
         print(&self.value, &mut text);
         let source = Arc::new(Source::new("policy", text.as_str()));
-        let mut inserts: Vec<(usize, String)> = Vec::new();
         let documents = read(&source, &Limits::default()).unwrap_or_default();
-        if let Some(document) = documents.iter().find(|document| document.value().is_some()) {
-            for (pointer, comments) in &self.comments {
-                let Some(start) = document.span(pointer).map(|span| span.start) else { continue };
-                let line = text.get(..start).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
-                let rest = text.get(line..).unwrap_or_default();
-                let indent = rest.len() - rest.trim_start_matches(' ').len();
-                let lines: String =
-                    comments.iter().map(|comment| format!("{}# {comment}\n", " ".repeat(indent))).collect();
-                inserts.push((line, lines));
-            }
+        let Some(document) = documents.iter().find(|document| document.value().is_some()) else {
+            return text;
+        };
+        let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+        for (pointer, comments) in &self.comments {
+            let Some(start) = document.span(pointer).map(|span| span.start) else { continue };
+            let (line, indent) = line_of(&text, start);
+            let lines = comments.iter().map(|comment| format!("{}# {comment}\n", " ".repeat(indent)));
+            edits.push((line..line, lines.collect()));
         }
-        inserts.sort_by_key(|(line, _)| *line);
-        for (line, comment) in inserts.into_iter().rev() {
-            text.insert_str(line, &comment);
+        let spec = Pointer::ROOT.key("spec");
+        if let Some(value) = self.value.get("spec") {
+            collect_lists(document, &text, value, &spec, &mut edits);
+        }
+        let annotations = Pointer::ROOT.key("metadata").key("annotations");
+        for (key, lines) in of_classic.annotations() {
+            edits.extend(as_written(document, &text, &annotations.key(key.clone()), lines));
+        }
+        edits.sort_by_key(|(range, _)| range.start);
+        for (range, new) in edits.into_iter().rev() {
+            text.replace_range(range, &new);
         }
         let head: String = head.iter().map(|line| format!("{line}\n")).collect();
         head + &text
     }
+}
+
+/// The start of the line of an offset, and its indentation.
+fn line_of(text: &str, offset: usize) -> (usize, usize) {
+    let line = text.get(..offset).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
+    let rest = text.get(line..).unwrap_or_default();
+    (line, rest.len() - rest.trim_start_matches(' ').len())
+}
+
+/// Lists of words on one line: `["CREATE", "UPDATE"]` of resource rules.
+fn collect_lists(
+    document: &Document,
+    text: &str,
+    value: &Value,
+    at: &Pointer,
+    edits: &mut Vec<(Range<usize>, String)>,
+) {
+    match value {
+        Value::Object(members) => {
+            for (key, member) in members.iter() {
+                collect_lists(document, text, member, &at.key(key.clone()), edits);
+            }
+        }
+        Value::Array(items) => match list(document, text, items, at) {
+            Some(edit) => edits.push(edit),
+            None => {
+                for (index, item) in items.iter().enumerate() {
+                    collect_lists(document, text, item, &at.index(index), edits);
+                }
+            }
+        },
+        _ => {}
+    }
+}
+
+fn list(document: &Document, text: &str, items: &[Value], at: &Pointer) -> Option<(Range<usize>, String)> {
+    let key = document.key_span(at)?;
+    let last = document.span(&at.index(items.len().checked_sub(1)?))?;
+    let word = |index: usize| {
+        let word = text.get(document.span(&at.index(index))?)?;
+        (!word.contains(['\n', ',', '[', ']', '{', '}'])).then_some(word)
+    };
+    let is_text = |item: &Value| matches!(item, Value::String(_));
+    let words: Vec<&str> = (0..items.len()).map(word).collect::<Option<_>>()?;
+    let line = format!(": [{}]", words.join(", "));
+    let (start, _) = line_of(text, key.start);
+    let fits = key.end - start + line.len() <= MAX_LINE;
+    (items.iter().all(is_text) && fits).then_some((key.end..last.end, line))
+}
+
+/// An annotation as the classic policy has it, if it reads the same here.
+fn as_written(
+    document: &Document,
+    text: &str,
+    at: &Pointer,
+    lines: &[String],
+) -> Option<(Range<usize>, String)> {
+    let (span, key) = (document.span(at)?, document.key_span(at)?);
+    let indent = " ".repeat(line_of(text, key.start).1 + 2);
+    let (first, rest) = lines.split_first()?;
+    let rest =
+        rest.iter().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("\n{indent}{line}") });
+    let written: String = std::iter::once(first.clone()).chain(rest).collect();
+    let is_same = parse_value(&format!("annotation: {written}\n")).ok()?.get("annotation")
+        == document.value()?.pointed(at);
+    let old = text.get(key.end..span.end)?;
+    let start = key.end + old.find(':')? + 1;
+    let end = key.end + old.trim_end().len();
+    is_same.then(|| (start..end, format!(" {written}")))
 }

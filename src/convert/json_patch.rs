@@ -6,7 +6,7 @@ use super::cel_text::{Cel, Operator};
 use super::expression::{Mixed, Scope};
 use super::overlay::json;
 use super::patch_text::{Parsed, legacy_item, unescaped};
-use super::patches::{Location, Patch};
+use super::patches::{Location, Patch, holds_large, large_number};
 use super::path::Path;
 use super::place::Place;
 use super::problem::{Difference, Problem, Refusal};
@@ -211,7 +211,7 @@ impl<'a> Translation<'_, 'a> {
         let below = pointer.key("value");
         let restored = self.parsed.restored(&value);
         if holds_large(&restored) {
-            return self.refuse("a number beyond 2⁵³", "JSON patches of CEL make it a text", "keep the rule");
+            return Err(large_number().at(self.at));
         }
         if !super::expression::holds_variables(&restored) {
             return Ok(super::val::literal(&restored));
@@ -515,19 +515,6 @@ fn text_values(value: &Value, scope: &Scope<'_>, at: &Pointer) -> Result<Cel, Re
         Some(problem) => Err(problem.at(at)),
         None if has_keys => json(value, scope, None, at),
         None => Ok(cel),
-    }
-}
-
-/// Whether a number is beyond what a double holds exactly.
-fn holds_large(value: &Value) -> bool {
-    const MOST: u64 = 1 << 53;
-    match value {
-        Value::Number(number) => {
-            number.as_i64().map_or(number.is_integer(), |number| number.unsigned_abs() > MOST)
-        }
-        Value::Array(items) => items.iter().any(holds_large),
-        Value::Object(members) => members.values().any(holds_large),
-        _ => false,
     }
 }
 

@@ -175,7 +175,7 @@ pub fn convert(
     refuse_mixed(&mut converted, &mut outcomes, options);
     refuse_shared_targets(&rules, &mut converted, &mut outcomes);
     refuse_dependents(policy, &mut converted, &mut outcomes);
-    let documents = documents(document, &converted, &comments.head, options, (rules.len() == 1, &mut taken));
+    let documents = documents(document, &converted, comments, options, (rules.len() == 1, &mut taken));
     Conversion { documents, rules: outcomes }
 }
 
@@ -209,7 +209,7 @@ fn is_unknown(rule: &Value, options: &Options) -> bool {
 fn documents(
     document: &Value,
     converted: &[Converted],
-    head: &[String],
+    comments: &Comments,
     options: &Options,
     (is_alone, taken): (bool, &mut Vec<String>),
 ) -> Vec<String> {
@@ -218,7 +218,7 @@ fn documents(
     let mut documents = Vec::new();
     if !own.is_empty() {
         let output = policy::build(document, &own, options, taken);
-        documents.push(output.text(head));
+        documents.push(output.text(comments, &comments.head));
         if options.target == Target::AdmissionPolicy {
             documents.push(binding(&output.value));
         }
@@ -226,8 +226,8 @@ fn documents(
     for rule in &targeted {
         let is_only = is_alone && targeted.len() == 1;
         let output = policy::build_targeted(document, rule, options, is_only);
-        let head = if documents.is_empty() { head } else { &[] };
-        documents.push(output.text(head));
+        let head = if documents.is_empty() { &*comments.head } else { &[] };
+        documents.push(output.text(comments, head));
     }
     documents
 }

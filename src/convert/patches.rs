@@ -1,6 +1,9 @@
 //! Steps of JSON patches, as one expression.
 
+use crate::value::Value;
+
 use super::cel_text::{Cel, Operator, concatenation};
+use super::problem::Problem;
 
 /// A path of a JSON patch: texts and expressions.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,6 +154,24 @@ fn each(patch: &Patch) -> Cel {
         }
     };
     if *reversed { cel.call("reverse", []) } else { cel }
+}
+
+/// Whether a number is beyond what a double holds exactly.
+pub(super) fn holds_large(value: &Value) -> bool {
+    const MOST: u64 = 1 << 53;
+    match value {
+        Value::Number(number) => {
+            number.as_i64().map_or(number.is_integer(), |number| number.unsigned_abs() > MOST)
+        }
+        Value::Array(items) => items.iter().any(holds_large),
+        Value::Object(members) => members.values().any(holds_large),
+        _ => false,
+    }
+}
+
+/// Why no patch adds such a number.
+pub(super) fn large_number() -> Problem {
+    Problem::new("a number beyond 2⁵³", "JSON patches of CEL make it a text", "keep the rule")
 }
 
 /// The name of the index of a loop at this depth.

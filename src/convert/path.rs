@@ -6,10 +6,15 @@ use super::cel_text::{Cel, is_identifier};
 use super::ty::Ty;
 
 /// The variable that holds the template of the Pods.
-pub(super) const TEMPLATE: &str = "template";
+pub(super) const TEMPLATE: &str = "podTemplate";
 
 /// The variable that holds its place in JSON patches.
-pub(super) const AT: &str = "at";
+pub(super) const AT: &str = "podTemplatePath";
+
+/// Whether a variable holds the template: each mutation that must see what others changed has one of its own.
+pub(super) fn is_template(variable: &str) -> bool {
+    variable.strip_prefix(TEMPLATE).is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
 
 /// A value of an object, by its path.
 #[derive(Clone, Debug)]

@@ -66,14 +66,42 @@ pub(super) struct RuleInput<'r> {
     pub(super) only_patches: bool,
 }
 
+impl Converted {
+    /// How many lines its mutations have.
+    fn lines(&self) -> usize {
+        // Two lines besides the expression.
+        let lines = |stage: &Stage| stage.expression(&Cel::bool(true)).pretty().lines().count() + 2;
+        self.stages.iter().map(lines).sum()
+    }
+}
+
 type Result<T> = std::result::Result<T, Refusal>;
 
-/// Converts a rule.
+/// Converts a rule. One for templates of several kinds needs an apply configuration for each: steps of a JSON patch are
+/// written where they are shorter.
 pub(super) fn convert(
     input: &RuleInput<'_>,
     options: &Options,
     taken: &mut Vec<String>,
 ) -> Result<Converted> {
+    let mut names = taken.clone();
+    let converted = convert_as(input, options, &mut names)?;
+    let is_repeated = |stage: &Stage| matches!(stage.change, Change::Apply(Cel::If { .. }));
+    if converted.is_templated && converted.stages.iter().any(is_repeated) {
+        let mut other_names = taken.clone();
+        let only_patches = RuleInput { only_patches: true, ..*input };
+        if let Ok(other) = convert_as(&only_patches, options, &mut other_names)
+            && other.lines() < converted.lines()
+        {
+            *taken = other_names;
+            return Ok(other);
+        }
+    }
+    *taken = names;
+    Ok(converted)
+}
+
+fn convert_as(input: &RuleInput<'_>, options: &Options, taken: &mut Vec<String>) -> Result<Converted> {
     let RuleInput { rule, pointer, generated, .. } = *input;
     let is_native = options.target == Target::AdmissionPolicy;
     refuse_unsupported(rule, pointer)?;
@@ -348,8 +376,9 @@ impl<'a> Body<'_, 'a> {
     /// A variable without value is an error, also where no anchor holds: the values are read before the anchors.
     fn require_values(&self, start: usize, at: &Pointer, tests: &mut Tests) {
         let values = self.scope.values_since(start).into_iter();
-        let missing: Vec<Cel> =
-            values.filter(|(value, fails)| *fails && !value.is_of_loop()).map(|(value, _)| value).collect();
+        let missing = values.filter(|(value, fails)| *fails && !value.is_of_loop()).map(|(value, _)| value);
+        let is_known = |value: &Cel| tests.tests.iter().any(|test| test.cel.proves(value));
+        let missing: Vec<Cel> = missing.filter(|value| !is_known(value)).collect();
         if !missing.is_empty() {
             let count = Cel::int(missing.len());
             let list = Cel::List(super::val::homogeneous(missing));

@@ -1,6 +1,6 @@
 //! The mutations of a rule.
 
-use super::cel_text::Cel;
+use super::cel_text::{Cel, Operator};
 use super::overlay::Fragment;
 use super::patches::{Patch, steps};
 use super::problem::{Problem, Refusal};
@@ -84,7 +84,39 @@ impl Stage {
         }
     }
 
+    /// What a further mutation of a rule is for.
+    pub(super) fn purpose(&self) -> &'static str {
+        match &self.change {
+            Change::Apply(_) => "what is merged",
+            Change::Patch(cel) if only_reorders(cel) => "the order of list elements",
+            Change::Patch(_) => "what is set by a JSON patch",
+        }
+    }
+
     pub(super) const fn is_apply(&self) -> bool {
         matches!(self.change, Change::Apply(_))
+    }
+}
+
+/// Whether all steps of a JSON patch write lists of what lists have.
+fn only_reorders(cel: &Cel) -> bool {
+    match cel {
+        Cel::Message { fields, .. } => {
+            let value = fields.iter().find(|field| field.key == "value");
+            value.is_some_and(|value| match &value.value {
+                Cel::Chain { operator: Operator::Plus, operands } => {
+                    operands.iter().all(|part| matches!(part, Cel::Call { name: "filter", .. }))
+                }
+                _ => false,
+            })
+        }
+        Cel::List(steps) => steps.iter().all(only_reorders),
+        Cel::Chain { operator: Operator::Plus, operands } => operands.iter().all(only_reorders),
+        Cel::Call { of: Some(_), name: "transformList", arguments } => {
+            arguments.last().is_some_and(only_reorders)
+        }
+        Cel::Call { of: Some(of), name: "flatten" | "reverse", .. } => only_reorders(of),
+        Cel::If { then, otherwise, .. } => only_reorders(then) && only_reorders(otherwise),
+        _ => false,
     }
 }

@@ -38,6 +38,8 @@ pub(super) enum Form<'a> {
         value: Cel,
         /// The value, or an empty list if it is null or JMESPath fails.
         empty: Option<Cel>,
+        /// The value as an optional one, which is none where JMESPath fails.
+        optional: Option<Cel>,
     },
 }
 
@@ -60,7 +62,7 @@ impl<'a> Val<'a> {
     }
 
     pub(super) fn nullable(soft: Cel, value: Cel, ty: Ty<'a>) -> Self {
-        Self { form: Form::Nullable { present: soft.clone(), soft, value, empty: None }, ty }
+        Self { form: Form::Nullable { present: soft.clone(), soft, value, empty: None, optional: None }, ty }
     }
 
     /// The value; fails where JMESPath fails, and is null where it is null.
@@ -112,6 +114,7 @@ impl<'a> Val<'a> {
             Form::Missing { cel, soft } if soft.is_true() => cel.clone(),
             Form::Missing { cel, soft } => Cel::if_else(soft.clone(), cel.clone(), default),
             Form::Nullable { empty: Some(empty), .. } if default == Cel::List(Vec::new()) => empty.clone(),
+            Form::Nullable { optional: Some(optional), .. } => optional.clone().or_value(default),
             Form::Nullable { soft, value, .. } => Cel::if_else(soft.clone(), value.clone(), default),
         }
     }
@@ -148,8 +151,9 @@ impl<'a> Val<'a> {
                 test @ Cel::Call { name: "orValue", .. } => test.equals(Cel::bool(true)),
                 test => test,
             },
-            Ty::Number => self.soft(),
-            Ty::Text(_) | Ty::Quantity => empty(Cel::text("")),
+            // A quantity is never empty.
+            Ty::Number | Ty::Quantity => self.soft(),
+            Ty::Text(_) => empty(Cel::text("")),
             Ty::List(_) => {
                 self.or(Cel::List(Vec::new())).call("size", []).compare(Operator::Greater, Cel::int(0))
             }
@@ -282,10 +286,10 @@ fn is_of_object(cel: &Cel) -> bool {
 
 /// Members of one map, of which some may be missing: mixed types are wrapped.
 pub(super) fn homogeneous_members(entries: Vec<Entry<Cel>>) -> Vec<Entry<Cel>> {
-    let present =
-        |entry: &Entry<Cel>| if entry.optional { present(&entry.value) } else { Some(entry.value.clone()) };
-    let types: Vec<Option<String>> =
-        entries.iter().map(|entry| present(entry).map(|cel| static_type(&cel))).collect();
+    let type_of = |entry: &Entry<Cel>| {
+        if entry.optional { optional_type(&entry.value) } else { Some(static_type(&entry.value)) }
+    };
+    let types: Vec<Option<String>> = entries.iter().map(type_of).collect();
     if types.iter().all(|one| types.first() == Some(one)) {
         return entries;
     }
@@ -297,11 +301,14 @@ pub(super) fn homogeneous_members(entries: Vec<Entry<Cel>>) -> Vec<Entry<Cel>> {
     entries.into_iter().zip(types).map(wrap).collect()
 }
 
-/// The value in an optional one that may be missing.
-fn present(cel: &Cel) -> Option<Cel> {
+/// The static type of the value in an optional one.
+fn optional_type(cel: &Cel) -> Option<String> {
     match cel {
-        Cel::Call { of: None, name: "optional.of", arguments } => arguments.first().cloned(),
-        Cel::If { then, otherwise, .. } => present(then).or_else(|| present(otherwise)),
+        Cel::Call { of: None, name: "optional.of", arguments } => arguments.first().map(static_type),
+        Cel::If { then, otherwise, .. } => optional_type(then).or_else(|| optional_type(otherwise)),
+        Cel::Member { .. } | Cel::Index { .. } | Cel::Call { of: Some(_), name: "or", .. } => {
+            Some("dyn".to_owned())
+        }
         _ => None,
     }
 }

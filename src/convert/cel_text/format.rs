@@ -37,6 +37,15 @@ impl Cel {
         }
     }
 
+    /// Whether a loop is among the calls that it ends with.
+    fn has_loop(&self) -> bool {
+        match self {
+            Self::Call { of: Some(of), name, .. } => is_loop(name) || of.has_loop(),
+            Self::Member { of, .. } | Self::Index { of, .. } => of.has_loop(),
+            _ => false,
+        }
+    }
+
     fn flat(&self) -> String {
         match self {
             Self::Atom(text) => text.clone(),
@@ -102,6 +111,29 @@ fn flat_list(items: &[Cel]) -> String {
     items.iter().map(Cel::flat).collect::<Vec<_>>().join(", ")
 }
 
+/// Whether nothing in it can be broken: a name, a text or a path.
+fn is_word(cel: &Cel) -> bool {
+    match cel {
+        Cel::Atom(_) | Cel::Text(_) => true,
+        Cel::Member { of, .. } => is_word(of),
+        Cel::Index { of, key, .. } => is_word(of) && is_word(key),
+        _ => false,
+    }
+}
+
+/// Whether a method runs an expression for each element.
+fn is_loop(method: &str) -> bool {
+    matches!(method, "map" | "filter" | "exists" | "all" | "sortBy" | "transformList" | "transformMap")
+}
+
+/// Whether it is a part of a computed text, such as a path: `"/env/"`, `string(i)`.
+fn is_part(cel: &Cel) -> bool {
+    match cel {
+        Cel::Call { of: None, arguments, .. } => arguments.iter().all(is_word),
+        cel => is_word(cel),
+    }
+}
+
 struct Writer {
     out: String,
 }
@@ -150,6 +182,19 @@ impl Writer {
                 self.operand(operand, 6, indent, after);
             }
             Cel::Call { of, name, arguments } => self.call(of.as_deref(), name, arguments, indent, after),
+            Cel::Chain { operator: operator @ Operator::Plus, operands } if operands.iter().all(is_part) => {
+                for (index, operand) in operands.iter().enumerate() {
+                    let text = operand.flat_in(least(*operator, index));
+                    let is_last = index + 1 == operands.len();
+                    if index > 0 && !self.fits(&text, 3 + if is_last { after } else { 0 }) {
+                        self.line(indent);
+                        self.out.push_str("+ ");
+                    } else if index > 0 {
+                        self.out.push_str(" + ");
+                    }
+                    self.out.push_str(&text);
+                }
+            }
             Cel::Chain { operator, operands } => {
                 for (index, operand) in operands.iter().enumerate() {
                     if index > 0 {
@@ -173,6 +218,13 @@ impl Writer {
                 self.write(otherwise, if is_chained { indent } else { indent + INDENT }, after);
             }
             Cel::List(elements) => {
+                // One constructor opens on the line of its list.
+                if let [only @ (Cel::Message { .. } | Cel::Map(_))] = elements.as_slice() {
+                    self.out.push('[');
+                    self.write(only, indent, after + 1);
+                    self.out.push(']');
+                    return;
+                }
                 self.block("[", "]", elements, indent, |writer, element, indent, after| {
                     writer.write(element, indent, after);
                 });
@@ -235,21 +287,40 @@ impl Writer {
     }
 
     /// A call: short arguments stay on the line of the name, the long one at the end follows them or has lines of its own.
+    ///
+    /// Where loops follow each other, and before a call that fits on a line of its own, the line is broken before the dot.
     fn call(&mut self, of: Option<&Cel>, name: &str, arguments: &[Cel], indent: usize, after: usize) {
+        let mut indent = indent;
         if let Some(of) = of {
+            let length = name.len() + 3 + flat_list(arguments).chars().count();
+            let is_short = length + indent + INDENT + after <= MAX_COLUMNS;
+            let has_words = !arguments.is_empty() && arguments.iter().all(is_word);
             let is_broken = !self.fits(&of.flat_in(PRIMARY), name.len() + 3);
+            let opens_line = is_loop(name) && (is_short || of.has_loop()) || is_short && has_words;
+            let start = self.out.len();
             self.operand(of, PRIMARY, indent, name.len() + 3);
-            if is_broken && !self.out.ends_with([')', '}', ']']) {
+            let has_lines = self.out.get(start..).is_some_and(|text| text.contains('\n'));
+            let is_closed = self.out.ends_with([']', '}']) && has_lines;
+            if opens_line && !is_closed || is_broken && !self.out.ends_with([')', ']', '}']) {
                 self.line(indent + INDENT);
+                indent += INDENT;
             }
             self.out.push('.');
         }
         self.out.push_str(name);
         self.out.push('(');
-        let Some((last, short)) = arguments.split_last() else {
-            self.out.push(')');
-            return;
-        };
+        let flat = flat_list(arguments);
+        match arguments.split_last() {
+            Some((last, short)) if !self.fits(&flat, 1 + after) => {
+                self.arguments(short, last, of.is_none(), indent, after);
+            }
+            _ => self.out.push_str(&flat),
+        }
+        self.out.push(')');
+    }
+
+    fn arguments(&mut self, short: &[Cel], last: &Cel, is_function: bool, indent: usize, after: usize) {
+        let mut is_wrapped = false;
         for argument in short {
             let is_first = self.out.ends_with('(');
             let text = argument.flat();
@@ -264,6 +335,7 @@ impl Writer {
             } else {
                 self.line(indent + INDENT);
                 self.write(argument, indent + INDENT, 1);
+                is_wrapped = true;
             }
         }
         if !short.is_empty() {
@@ -276,10 +348,10 @@ impl Writer {
             _ => 1,
         };
         let flat = last.flat();
-        let is_word = matches!(last, Cel::Atom(_) | Cel::Text(_)) && self.fits(&flat, 1 + after);
+        let is_word = is_word(last) && (self.fits(&flat, 1 + after) || is_function);
         let indent = if short.is_empty() && (opens || is_word) {
             indent
-        } else if opens && self.column() + head < MAX_COLUMNS {
+        } else if opens && !is_wrapped && self.column() + head < MAX_COLUMNS {
             self.out.push(' ');
             indent
         } else {
@@ -291,7 +363,6 @@ impl Writer {
         } else {
             self.write(last, indent, 1 + after);
         }
-        self.out.push(')');
     }
 }
 

@@ -1,6 +1,7 @@
 //! Expressions of the Common Expression Language as a tree, and as the text that a person would write.
 
 mod format;
+mod optional;
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -153,6 +154,11 @@ impl Cel {
 
     /// `self operator other`.
     pub(super) fn compare(self, operator: Operator, other: Self) -> Self {
+        if let (Operator::In, Self::List(items)) = (operator, &other)
+            && let [only @ Self::Text(_)] = items.as_slice()
+        {
+            return self.equals(only.clone());
+        }
         Self::Chain { operator, operands: vec![self, other] }
     }
 
@@ -182,6 +188,9 @@ impl Cel {
 
     /// Whether all hold; `true` if there are none.
     pub(super) fn all(conditions: Vec<Self>) -> Self {
+        if conditions.iter().any(Self::is_false) {
+            return Self::bool(false);
+        }
         let mut conditions: Vec<_> = conditions.into_iter().filter(|one| !one.is_true()).collect();
         conditions.dedup();
         if conditions.is_empty() { Self::bool(true) } else { Self::joined(Operator::And, conditions) }
@@ -326,11 +335,16 @@ impl Cel {
 
     /// With every part that equals one replaced by another.
     pub(super) fn replaced(&self, part: &Self, by: &Self) -> Self {
-        if self == part {
-            return by.clone();
+        self.rewritten(&|cel| (cel == part).then(|| by.clone()))
+    }
+
+    /// With every part replaced for which there is another; what is below such a part is left as it is.
+    pub(super) fn rewritten(&self, other: &dyn Fn(&Self) -> Option<Self>) -> Self {
+        if let Some(other) = other(self) {
+            return other;
         }
-        let one = |inner: &Self| Box::new(inner.replaced(part, by));
-        let all = |items: &[Self]| items.iter().map(|item| item.replaced(part, by)).collect();
+        let one = |inner: &Self| Box::new(inner.rewritten(other));
+        let all = |items: &[Self]| items.iter().map(|item| item.rewritten(other)).collect();
         match self {
             Self::Atom(_) | Self::Text(_) => self.clone(),
             Self::Member { of, name, optional } => {
@@ -354,8 +368,8 @@ impl Cel {
                 entries
                     .iter()
                     .map(|entry| Entry {
-                        key: entry.key.replaced(part, by),
-                        value: entry.value.replaced(part, by),
+                        key: entry.key.rewritten(other),
+                        value: entry.value.rewritten(other),
                         optional: entry.optional,
                     })
                     .collect(),
@@ -366,7 +380,7 @@ impl Cel {
                     .iter()
                     .map(|field| Entry {
                         key: field.key.clone(),
-                        value: field.value.replaced(part, by),
+                        value: field.value.rewritten(other),
                         optional: field.optional,
                     })
                     .collect(),

@@ -200,6 +200,7 @@ impl<'a> Translator<'_, 'a> {
                         soft: Cel::all(vec![soft.clone(), member.has()]),
                         value: member.strict(),
                         empty: None,
+                        optional: None,
                     },
                 })
             }
@@ -237,19 +238,24 @@ impl<'a> Translator<'_, 'a> {
         if !of.ty.is_list() && !matches!(of.ty, Ty::Any) {
             return Ok(Val::literal(Value::Null));
         }
+        // `list[?0]`, where an empty list stands for a missing one.
+        let softly = || of.or(Cel::List(Vec::new()));
+        let optional = (index >= 0 && of.ty.is_list()).then(|| softly().maybe_index(Cel::int(index)));
         let form = match &of.form {
             Form::Literal(_) => return self.refuse("an index", "the list is a literal"),
             Form::Path(_) | Form::Sure { .. } | Form::Missing { .. } => Form::Nullable {
                 present: long_enough(of.strict()),
-                soft: long_enough(of.or(Cel::List(Vec::new()))),
+                soft: long_enough(softly()),
                 value: at(of.strict()),
                 empty: None,
+                optional,
             },
             Form::Nullable { present, soft, value, .. } => Form::Nullable {
                 present: Cel::all(vec![present.clone(), long_enough(value.clone())]),
                 soft: Cel::all(vec![soft.clone(), long_enough(value.clone())]),
                 value: at(value.clone()),
                 empty: None,
+                optional,
             },
         };
         Ok(Val { form, ty: of.ty.element() })
@@ -410,6 +416,7 @@ impl<'a> Translator<'_, 'a> {
                         soft: Cel::bool(true),
                         value: Cel::atom("null"),
                         empty: Some(Cel::joined(Operator::Plus, parts)),
+                        optional: None,
                     },
                     ty: Ty::List(Box::new(first)),
                 });
@@ -488,7 +495,7 @@ impl<'a> Translator<'_, 'a> {
         if soft.is_true() {
             return Ok(Val::sure(value, ty));
         }
-        Ok(Val { form: Form::Nullable { present, soft, value, empty: Some(empty) }, ty })
+        Ok(Val { form: Form::Nullable { present, soft, value, empty: Some(empty), optional: None }, ty })
     }
 
     /// The condition on a visited value, and what becomes of it.
@@ -519,7 +526,13 @@ fn lenient<'a>(value: Val<'a>) -> Val<'a> {
     match &value.form {
         Form::Path(path) if !path.is_sure() => {
             let empty = value.ty.is_list().then(|| path.or(Cel::List(Vec::new())));
-            let form = Form::Nullable { present: path.has(), soft: path.has(), value: path.strict(), empty };
+            let form = Form::Nullable {
+                present: path.has(),
+                soft: path.has(),
+                value: path.strict(),
+                empty,
+                optional: None,
+            };
             Val { form, ty: value.ty }
         }
         Form::Nullable { soft, value: cel, empty, .. } => {
@@ -528,6 +541,7 @@ fn lenient<'a>(value: Val<'a>) -> Val<'a> {
                 soft: soft.clone(),
                 value: cel.clone(),
                 empty: empty.clone(),
+                optional: None,
             };
             Val { form, ty: value.ty }
         }

@@ -206,6 +206,8 @@ impl<'a> Overlay<'_, 'a> {
         let value = match visits {
             // Its key is that of the visited element.
             Some(_) => without_keys(element.value, keys),
+            // A key without an anchor is no condition, and the element keeps its own.
+            None if place.is_patched => without_plain_keys(element.value, keys),
             None => element.value.clone(),
         };
         let inner_place = place.element(variable, index);
@@ -280,6 +282,16 @@ impl<'a> Overlay<'_, 'a> {
         };
         Ok(Some(filtered.call("map", [Cel::atom(variable), apply])))
     }
+}
+
+fn without_plain_keys(value: &Value, keys: &[String]) -> Value {
+    let Some(members) = value.as_object() else { return value.clone() };
+    let is_plain = |key: &str| keys.iter().any(|one| one == key);
+    members
+        .iter()
+        .filter(|(key, _)| !is_plain(key))
+        .map(|(key, member)| (key.clone(), member.clone()))
+        .collect()
 }
 
 /// The element lacks its merge key.

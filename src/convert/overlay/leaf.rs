@@ -249,6 +249,8 @@ fn equality(path: &Path<'_>, operand: &str, unknown: &dyn Fn() -> Problem) -> Re
             Ok(Cel::all(vec![path.has(), quantities(path.strict(), operand).equals(Cel::int(0))]))
         }
         Ty::Quantity if operand == "?*" => Ok(path.has()),
+        // The API server refuses an empty text where one is required.
+        Ty::Text(_) if operand == "?*" && path.is_sure() => Ok(Cel::bool(true)),
         Ty::Quantity => Err(unknown()),
         _ if is_sized && operand.contains(|c: char| c.is_ascii_digit()) => Err(unknown()),
         _ => {

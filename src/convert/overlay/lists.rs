@@ -163,6 +163,13 @@ impl<'a> Overlay<'_, 'a> {
             .as_ref()
             .and_then(|schemas| crate::convert::ty::elements(schemas))
             .is_none_or(|schemas| crate::convert::ty::merging(&schemas) != Merging::Map);
+        let is_patched = place.is_patched || !is_same_in_apply || is_atomic_element;
+        if is_patched && plain.is_empty() && place.schemas.is_some() {
+            // Elements of the object, by their indexes.
+            let mut place = place.clone();
+            place.is_patched = true;
+            return self.merged(&[], &selected, keys, &place, fragment);
+        }
         if !is_same_in_apply || is_atomic_element {
             if selected.is_empty() {
                 return self.replaced(&plain, keys, place, at, fragment);

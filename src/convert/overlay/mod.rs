@@ -154,7 +154,8 @@ impl<'a> Overlay<'_, 'a> {
                 Some((name, false)) => {
                     let member = place.member(name);
                     let added = self.added(value, &member, &below)?;
-                    push_member(&mut fields, &mut entries, is_struct, name, added, &mut fragment, true);
+                    let is_sure = matches!(added.apply, Some(Cel::Call { name: "orValue", .. }));
+                    push_member(&mut fields, &mut entries, is_struct, name, added, &mut fragment, !is_sure);
                 }
                 None if key.contains("{{") => {
                     self.computed_key(key, value, place, &below, &mut entries, &mut fragment)?;
@@ -300,26 +301,56 @@ impl<'a> Overlay<'_, 'a> {
             );
         }
         let mut written = self.node(&plain, place, at)?;
+        let is_conditional = |patch: &Patch| matches!(patch, Patch::Step { condition, guards: None, .. } if !condition.is_true());
+        if written.patches.iter().any(is_conditional) && written.apply.is_none() {
+            return Ok(added_if_present(written, place, missing));
+        }
         if !written.patches.is_empty() || (written.apply.is_none() && !plain.is_null()) {
             // The whole value at once.
             let value = self.json(&plain, place, at)?;
             let mut patches = place.guards();
-            patches.push(Patch::when(missing.clone(), Cel::patch("add", place.location.cel(), Some(value))));
+            patches.push(if matches!(plain, Value::Object(_) | Value::Array(_)) {
+                Patch::when(missing.clone(), Cel::patch("add", place.location.cel(), Some(value)))
+            } else {
+                // What is there is written again.
+                let optional = place.path.optional();
+                Patch::add(&place.location, optional.clone().or_value(value.without(&optional)))
+            });
             return Ok(Fragment { patches, touches: vec![missing], ..Fragment::default() });
         }
         written.before.clear();
         written.after.clear();
         written.is_solid = false;
         written.touches = vec![missing];
+        let is_scalar = place.merging() == Merging::Scalar;
         written.apply = written.apply.map(|cel| match cel {
-            // `has(place) ? optional.none() : optional.of(value)`
             Cel::Call { of: None, name: "optional.of", .. } => cel,
             // A value that may be missing, too.
-            cel if is_optional(&cel) => Cel::if_else(place.path.has(), Cel::none(), cel),
+            cel if cel.is_optional() && is_scalar => {
+                let path = place.path.optional();
+                path.clone().call("or", [cel.without(&path)])
+            }
+            cel if cel.is_optional() => Cel::if_else(place.path.has(), Cel::none(), cel),
+            // What is there is written again: `place.orValue(value)`.
+            cel if is_scalar => place.path.or(cel.without(&place.path.optional())),
             cel => Cel::if_else(place.path.has(), Cel::none(), Cel::some(cel)),
         });
         Ok(written)
     }
+}
+
+/// What may be missing, too, where the key is missing.
+fn added_if_present(mut written: Fragment, place: &Place<'_>, missing: Cel) -> Fragment {
+    let path = place.path.optional();
+    let patches = written.patches.drain(..).filter_map(|patch| match patch {
+        Patch::Step { condition, step, guards: None } => {
+            let condition = condition.without(&path);
+            let condition = Cel::all(vec![missing.clone(), condition]);
+            (!condition.is_false()).then(|| Patch::when(condition, step.without(&path)))
+        }
+        other => Some(other),
+    });
+    Fragment { patches: patches.collect(), touches: vec![missing.clone()], ..Fragment::default() }
 }
 
 fn push_member(
@@ -334,7 +365,7 @@ fn push_member(
     if let Some(value) = written.apply.clone() {
         let (value, optional) = match value {
             // A value that may be missing.
-            value if !optional && matches!(value, Cel::If { .. }) && is_optional(&value) => (value, true),
+            value if !optional && value.is_optional() => (value, true),
             value => (value, optional),
         };
         if is_struct {
@@ -344,13 +375,6 @@ fn push_member(
         }
     }
     fragment.absorb(Fragment { apply: None, ..written });
-}
-
-fn is_optional(cel: &Cel) -> bool {
-    match cel {
-        Cel::If { then, otherwise, .. } => is_optional(then) && is_optional(otherwise),
-        cel => matches!(cel, Cel::Call { of: None, name: "optional.of" | "optional.none", .. }),
-    }
 }
 
 /// What `+(k)` in the value of a condition adds, as an overlay.

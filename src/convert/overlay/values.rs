@@ -2,7 +2,7 @@
 
 use crate::convert::cel_text::{Cel, Entry};
 use crate::convert::expression::{Mixed, Scope};
-use crate::convert::patches::Patch;
+use crate::convert::patches::{Patch, holds_large, large_number};
 use crate::convert::place::Place;
 use crate::convert::problem::Problem;
 use crate::convert::ty::{Merging, Ty};
@@ -54,6 +54,9 @@ impl<'a> Overlay<'_, 'a> {
             || (place.is_patched && matches!(place.path.ty, Ty::List(_) | Ty::Map(_) | Ty::Object(_)))
         {
             return self.refuse(at, "a scalar", "the kind has a list or a map there", "correct the overlay");
+        }
+        if holds_large(&value) {
+            return Err(large_number().at(at));
         }
         let mut patches = place.guards();
         patches.push(Patch::add(&place.location, cel));
@@ -136,7 +139,7 @@ impl<'a> Overlay<'_, 'a> {
             patches.push(Patch::when(gone, Cel::patch("remove", place.location.cel(), None)));
         }
         if is_scalar {
-            let apply = Some(Cel::if_else(present, Cel::some(cel), Cel::none()));
+            let apply = Some(Cel::optional(present, cel));
             return Ok(Fragment { apply, patches, touches: vec![Cel::bool(true)], ..Fragment::default() });
         }
         patches.extend(place.guards());
@@ -244,7 +247,7 @@ pub(in crate::convert) fn json(
                     _ => None,
                 };
                 let (value, optional) = match optional {
-                    Some((present, value)) => (Cel::if_else(present, Cel::some(value), Cel::none()), true),
+                    Some((present, value)) => (Cel::optional(present, value), true),
                     None => (json(member, scope, inner.as_ref(), &below)?, false),
                 };
                 entries.push(Entry { key: name, value, optional });
@@ -271,6 +274,7 @@ pub(in crate::convert) fn json(
             }
             Ok(value.strict())
         }
+        other if holds_large(other) => Err(large_number().at(at)),
         other => Ok(literal(other)),
     }
 }

@@ -27,6 +27,7 @@ impl Builder<'_> {
         if let Some(policy) = webhook("failurePolicy").or_else(|| given("failurePolicy")) {
             spec.push(("failurePolicy", policy.clone()));
         }
+        self.add_settings(&mut spec);
         spec.push(("matchConstraints", self.constraints(namespaces)));
         let targets = self.rules.iter().find_map(|rule| rule.targets.as_ref());
         let named = |name: &str, cel: &Cel| {
@@ -79,7 +80,6 @@ impl Builder<'_> {
             output.comments.push((list.index(index), mutation.comments.clone()));
         }
         spec.push(("mutations", Value::array(items)));
-        self.add_settings(&mut spec);
         output.value = object(vec![
             ("apiVersion", Value::from(api_version)),
             ("kind", Value::from(kind)),

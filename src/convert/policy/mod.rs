@@ -1,6 +1,7 @@
 //! A policy: its rules as mutations of one CEL policy.
 
 mod document;
+mod names;
 mod variables;
 
 use crate::convert::cel_text::{Cel, Operator};
@@ -16,7 +17,8 @@ use crate::convert::workloads::place_of_template;
 use crate::convert::{Options, Target};
 use crate::value::{Pointer, Text, Value};
 
-use variables::{inlined, number_templates, renew_template, used};
+use names::condition_name;
+use variables::{in_order, inlined, name_pod_specs, number_templates, renew_template, used};
 
 /// A mutation of the new policy.
 struct Mutation {
@@ -139,7 +141,8 @@ impl Builder<'_> {
         }
         let of_targets = self.rules.iter().filter_map(|rule| rule.targets.as_ref());
         let of_targets: Vec<&Cel> = of_targets.flat_map(Targets::expressions).collect();
-        let used = used(variables, &conditions, &mutations, &of_targets);
+        let mut used = in_order(used(variables, &conditions, &mutations, &of_targets));
+        name_pod_specs(&mut used, &mut conditions, &mut mutations);
         self.document_of(&used, &conditions, &mutations, namespaces.filter(|_| shares_namespaces))
     }
 
@@ -199,7 +202,9 @@ impl Builder<'_> {
         };
         for (index, stage) in stages.iter().enumerate() {
             let mut comments = Vec::new();
-            if index == 0 {
+            if index > 0 {
+                comments.push(format!("rule {}: {}", rule.name, stage.purpose()));
+            } else {
                 comments.push(format!("rule {}", rule.name));
                 comments.extend(rule.comments.iter().cloned());
                 comments.extend(
@@ -267,38 +272,15 @@ fn match_conditions(tests: &Tests) -> Vec<(String, Cel)> {
     let mut conditions: Vec<(String, Cel)> = Vec::new();
     let first_failing = tests.tests.iter().position(|test| test.fails).unwrap_or(tests.tests.len());
     let (plain, failing) = tests.tests.split_at(first_failing);
-    let name = |at: &Pointer, known: &[(String, Cel)]| {
-        let written = at.segments().iter().rev().find_map(|segment| match segment {
-            crate::value::Segment::Key(key)
-                if matches!(
-                    &**key,
-                    "match" | "exclude" | "preconditions" | "mutate" | "name" | "namespace" | "selector"
-                ) =>
-            {
-                Some(&**key)
-            }
-            _ => None,
-        });
-        let base = match written {
-            Some("mutate") => "anchors",
-            Some("selector") => "labels",
-            Some(name) => name,
-            None => "condition",
-        };
-        let taken = |name: &str| known.iter().any(|(one, _)| one == name);
-        if !taken(base) {
-            return base.to_owned();
-        }
-        (2..).map(|number| format!("{base}-{number}")).find(|name| !taken(name)).unwrap_or_default()
-    };
     for test in plain {
-        let name = name(&test.at, &conditions);
+        let name = condition_name(&test.cel, &test.at, &conditions);
         conditions.push((name, test.cel.clone()));
     }
     if let Some(first) = failing.first() {
         let rest = Tests { tests: failing.to_vec(), operations: None };
-        let name = name(&first.at, &conditions);
-        conditions.push((name, rest.joined()));
+        let rest = rest.joined();
+        let name = condition_name(&rest, &first.at, &conditions);
+        conditions.push((name, rest));
     }
     conditions
 }

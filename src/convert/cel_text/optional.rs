@@ -1,0 +1,163 @@
+//! Optional values, as short as they can be said.
+
+use super::{Cel, Entry, Operator};
+
+impl Cel {
+    /// The value where it is present. The value of a path that is there is the path itself, as an optional one:
+    /// `a.?b`, and `a.?b.or(c)` where another one comes second.
+    pub(in crate::convert) fn optional(present: Self, value: Self) -> Self {
+        if let (Some((first, rest)), Self::If { condition, then, otherwise }) = (first_of(&present), &value)
+            && *first == **condition
+        {
+            let one = Self::optional(first.clone(), (**then).clone());
+            if one.is_optional_path() {
+                let other = Self::optional(Self::any(rest.to_vec()), (**otherwise).clone());
+                return one.call("or", [other]);
+            }
+        }
+        match present.tested_path() {
+            Some(path) if path.strict() == value => path,
+            _ => Self::if_else(present, Self::some(value), Self::none()),
+        }
+    }
+
+    /// Whether it is an optional value.
+    pub(in crate::convert) fn is_optional(&self) -> bool {
+        match self {
+            Self::If { then, otherwise, .. } => then.is_optional() && otherwise.is_optional(),
+            Self::Call { of: None, name, .. } => matches!(*name, "optional.of" | "optional.none"),
+            Self::Call { of: Some(_), name, .. } => *name == "or",
+            _ => self.is_optional_path(),
+        }
+    }
+
+    /// Whether it is a path of which parts may be missing.
+    fn is_optional_path(&self) -> bool {
+        match self {
+            Self::Member { of, optional, .. } | Self::Index { of, optional, .. } => {
+                *optional || of.is_optional_path()
+            }
+            _ => false,
+        }
+    }
+
+    /// The optional path that a test finds present.
+    fn tested_path(&self) -> Option<Self> {
+        match self {
+            Self::Call { of: Some(path), name: "hasValue", .. } => Some((**path).clone()),
+            Self::Call { of: None, name: "has", arguments } => match arguments.as_slice() {
+                [Self::Member { of, name, .. }] => Some((**of).clone().maybe(name)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The path without optional parts.
+    fn strict(&self) -> Self {
+        match self {
+            Self::Member { of, name, .. } => Self::strict(of).member(name),
+            Self::Index { of, key, .. } => Self::strict(of).index((**key).clone()),
+            other => other.clone(),
+        }
+    }
+
+    /// Whether the value of a path is there where the condition holds.
+    pub(in crate::convert) fn proves(&self, value: &Self) -> bool {
+        let is_of = |cel: &Self, default: &Self| {
+            matches!(cel, Self::Call { of: Some(path), name: "orValue", arguments }
+                if path.strict() == *value && arguments.first() == Some(default))
+        };
+        match self {
+            Self::Chain { operator: Operator::And, operands } => operands.iter().any(|one| one.proves(value)),
+            Self::Chain { operator: Operator::NotEqual, operands } => match operands.as_slice() {
+                [read, default @ Self::Text(_)] => is_of(read, default),
+                _ => false,
+            },
+            Self::Chain { operator: Operator::Equal, operands } => match operands.as_slice() {
+                [read, Self::Text(text)] => !text.is_empty() && is_of(read, &Self::text("")),
+                _ => false,
+            },
+            test => test.tested_path().is_some_and(|path| path.strict() == *value),
+        }
+    }
+
+    /// What is left where a path leads to nothing.
+    pub(in crate::convert) fn without(&self, path: &Self) -> Self {
+        if self.tested_path().as_ref() == Some(path) {
+            return Self::bool(false);
+        }
+        let inner = |cel: &Self| cel.without(path);
+        let all = |items: &[Self]| items.iter().map(inner).collect::<Vec<_>>();
+        match self {
+            Self::Call { of: Some(of), name: "or" | "orValue", arguments } if **of == *path => {
+                arguments.first().map_or_else(Self::none, inner)
+            }
+            Self::Call { of, name, arguments } => {
+                Self::Call { of: of.as_ref().map(|of| Box::new(inner(of))), name, arguments: all(arguments) }
+            }
+            Self::If { condition, then, otherwise } => {
+                Self::if_else(inner(condition), inner(then), inner(otherwise))
+            }
+            Self::Not(operand) => inner(operand).negated(),
+            Self::Chain { operator: Operator::And, operands } => Self::all(all(operands)),
+            Self::Chain { operator: Operator::Or, operands } => Self::any(all(operands)),
+            Self::Chain { operator, operands } => match (operator, all(operands).as_slice()) {
+                (Operator::Equal, [Self::Text(one), Self::Text(other)]) => Self::bool(one == other),
+                (Operator::NotEqual, [Self::Text(one), Self::Text(other)]) => Self::bool(one != other),
+                (_, operands) => Self::Chain { operator: *operator, operands: operands.to_vec() },
+            },
+            Self::Message { name, fields } => Self::Message {
+                name: name.clone(),
+                fields: fields
+                    .iter()
+                    .map(|field| Entry { value: inner(&field.value), ..field.clone() })
+                    .collect(),
+            },
+            other => other.clone(),
+        }
+    }
+}
+
+/// The first of several conditions of which one must hold, and the others.
+fn first_of(condition: &Cel) -> Option<(&Cel, &[Cel])> {
+    match condition {
+        Cel::Chain { operator: Operator::Or, operands } => operands.split_first(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(names: &[&str]) -> Cel {
+        names.iter().fold(Cel::atom("a"), |of, name| of.maybe(name))
+    }
+
+    fn is_there(path: &Cel) -> Cel {
+        path.clone().call("hasValue", [])
+    }
+
+    #[test]
+    fn a_path_that_is_there_is_itself() {
+        let (one, other) = (path(&["b"]), path(&["c"]));
+        assert_eq!(Cel::optional(is_there(&one), one.strict()).to_string(), "a.?b");
+        let has = Cel::function("has", [one.strict()]);
+        assert_eq!(Cel::optional(has, one.strict()).to_string(), "a.?b");
+        let either = Cel::any(vec![is_there(&one), is_there(&other)]);
+        let value = Cel::if_else(is_there(&one), one.strict(), other.strict());
+        assert_eq!(Cel::optional(either, value).to_string(), "a.?b.or(a.?c)");
+        let text = Cel::optional(is_there(&one), Cel::text("x"));
+        assert_eq!(text.to_string(), "a.?b.hasValue() ? optional.of(\"x\") : optional.none()");
+    }
+
+    #[test]
+    fn what_is_missing_is_left_out() {
+        let (one, other) = (path(&["b"]), path(&["c"]));
+        assert_eq!(one.clone().call("or", [other.clone()]).without(&one).to_string(), "a.?c");
+        let text = one.clone().or_value(Cel::text("")).compare(Operator::NotEqual, Cel::text(""));
+        let choice = Cel::if_else(text, Cel::text("x"), other.or_value(Cel::text("y")));
+        assert_eq!(choice.without(&one).to_string(), "a.?c.orValue(\"y\")");
+    }
+}
