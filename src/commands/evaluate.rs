@@ -220,6 +220,10 @@ impl<'a, W: World> Evaluator<'a, W> {
         let mut report = self.engine.mutate(object, Some(stored), self.world);
         self.redact_recorded(object, &report.secrets);
         let second_run = self.second_run(Some(stored), &report);
+        let mut findings = self.findings(&mut report, Some(stored), true);
+        for states in findings.iter_mut().filter_map(|finding| finding.results.as_mut()) {
+            states.iter_mut().for_each(|state| *state = without_bookkeeping(state));
+        }
         let whole = (self.engine.has_targets() || self.keeps_whole)
             .then(|| Box::new((report.before.clone(), report.after.clone())));
         report.before = without_bookkeeping(&report.before);
@@ -227,7 +231,25 @@ impl<'a, W: World> Evaluator<'a, W> {
         evaluated.after = report.is_changed().then(|| report.after.clone());
         evaluated.source.content = Content::Object(report.before.clone());
         let evaluation = Evaluation::new(Pointer::default(), report);
-        evaluated.objects.push(Evaluation { second_run, whole, is_update: true, ..evaluation });
+        evaluated.objects.push(Evaluation { second_run, findings, whole, is_update: true, ..evaluation });
+    }
+
+    /// How the policies get along on an object, if that is checked.
+    fn findings(
+        &self,
+        report: &mut ObjectReport,
+        stored: Option<&Value>,
+        is_update: bool,
+    ) -> Vec<CheckFinding> {
+        match self.check {
+            PolicyCheck::Together => {
+                let mut order = std::mem::take(&mut report.order);
+                order.retain(|one| check::is_kept_in_cluster(self.engine, report, one));
+                report.order = order;
+                check::findings(self.engine, report, (stored, is_update), self.world)
+            }
+            PolicyCheck::None | PolicyCheck::Drift => Vec::new(),
+        }
     }
 
     /// Evaluates an object or the items of a list; the new value, if it changes.
@@ -284,15 +306,7 @@ impl<'a, W: World> Evaluator<'a, W> {
         }
         let after = report.is_changed().then(|| report.after.clone());
         let second_run = self.second_run(stored, &report);
-        let findings = match self.check {
-            PolicyCheck::Together => {
-                let mut order = std::mem::take(&mut report.order);
-                order.retain(|one| check::is_kept_in_cluster(self.engine, &report, one));
-                report.order = order;
-                check::findings(self.engine, &report, (stored, is_update), self.world)
-            }
-            PolicyCheck::None | PolicyCheck::Drift => Vec::new(),
-        };
+        let findings = self.findings(&mut report, stored, is_update);
         let drift = match self.check {
             PolicyCheck::Drift => self.drift(&report, of_cluster.as_ref()),
             PolicyCheck::None | PolicyCheck::Together => None,

@@ -79,3 +79,29 @@ fn diff_of_live_objects_writes_nothing() {
         assert!(matches!(&*verb, "get" | "list"), "{verb} {path}");
     }
 }
+
+#[test]
+fn check_finds_what_policies_do_to_live_objects() {
+    if test_support::skip_without_real_programs("the check of live objects") {
+        return;
+    }
+    let server = server_with_objects();
+    let policies = Policies::new();
+    let team = policies.argument("team");
+    let other = policies.write("other", "mutate: {patchStrategicMerge: {metadata: {labels: {team: b}}}}");
+
+    let alone = kyv(server.kubeconfig(), &["check", "configmaps", "-n", "web", "-p", &team]);
+    assert_eq!(alone.code, Some(0), "{alone:?}");
+    let both = ["check", "configmaps", "-n", "web", "-p", &team, "-p", &other, "-o", "json"];
+    let run = kyv(server.kubeconfig(), &both);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let kinds: Vec<&str> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|finding| finding["kind"].as_str())
+        .collect();
+    assert!(kinds.contains(&"order"), "{run:?}");
+    assert!(!run.stdout.contains("managedFields"), "{run:?}");
+}
