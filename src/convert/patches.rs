@@ -96,14 +96,10 @@ pub(super) fn steps(patches: &[Patch]) -> Cel {
         match patch {
             Patch::Step { condition, step, .. } if condition.is_true() => run.push(step.clone()),
             Patch::Step { condition, .. } if condition.is_false() => {}
-            Patch::Step { condition, step, guards } => {
+            Patch::Step { condition, step, .. } => {
                 flush(&mut lists, &mut run);
                 let (some, none) = (Cel::List(vec![step.clone()]), Cel::List(Vec::new()));
-                lists.push(match condition {
-                    // A place that is made sure of: `has(place) ? [] : [add]`.
-                    Cel::Not(inner) if guards.is_some() => Cel::if_else(Cel::clone(inner), none, some),
-                    _ => Cel::if_else(condition.clone(), some, none),
-                });
+                lists.push(Cel::if_else(condition.clone(), some, none));
             }
             Patch::Each { .. } => {
                 flush(&mut lists, &mut run);

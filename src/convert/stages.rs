@@ -88,8 +88,10 @@ impl Stage {
     pub(super) fn purpose(&self) -> &'static str {
         match &self.change {
             Change::Apply(_) => "what is merged",
-            Change::Patch(cel) if only_reorders(cel) => "the order of list elements",
-            Change::Patch(_) => "what is set by a JSON patch",
+            Change::Patch(cel) if only_reorders(cel) => {
+                "the elements that it names come first, as in the classic policy"
+            }
+            Change::Patch(_) => "what an apply configuration cannot hold",
         }
     }
 

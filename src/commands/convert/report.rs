@@ -1,19 +1,21 @@
 //! What became of the rules.
 
-use crate::convert::{Conversion, Outcome, Refusal, RuleConversion};
+use crate::convert::{Conversion, Difference, Options, Outcome, Refusal, RuleConversion, convert};
 use crate::policy::{Policy, Rule};
 use crate::render::printable_json;
 use crate::value::{Pointer, Value};
 
 use super::checked::{Checked, Verdict};
 use super::files::{PolicyFile, ReadPolicy};
-use super::text::pair_json;
+use super::text::{number, pair_json};
 
 /// A converted policy.
 pub(super) struct Converted<'f> {
     pub(super) file: &'f PolicyFile,
     pub(super) policy: &'f ReadPolicy,
     pub(super) conversion: Conversion,
+    /// The differences that make the new policies shorter if they are accepted, with the lines that are left.
+    pub(super) shorter: Vec<(Difference, usize)>,
     /// What the proof of the new policies says; `None` without a proof.
     pub(super) checked: Option<Checked>,
     /// Where it was or would be written; `None` for standard output.
@@ -21,6 +23,11 @@ pub(super) struct Converted<'f> {
 }
 
 impl Converted<'_> {
+    /// How many lines the new policies have.
+    pub(super) fn lines(&self) -> usize {
+        lines(&self.conversion)
+    }
+
     /// The documents that are written: none if they are not proven to do the same.
     pub(super) fn documents(&self) -> &[String] {
         if self.is_proven() { &self.conversion.documents } else { &[] }
@@ -84,6 +91,13 @@ impl Converted<'_> {
             Value::array(self.documents().iter().map(|text| Value::from(text.as_str())).collect()),
         ));
         members.push(("rules", Value::array(rules)));
+        if !self.shorter.is_empty() {
+            let shorter = self.shorter.iter().map(|(difference, lines)| {
+                let members = [("accept", Value::from(difference.name())), ("lines", number(*lines))];
+                members.into_iter().collect()
+            });
+            members.push(("shorter", Value::array(shorter.collect())));
+        }
         members.extend(self.checked.as_ref().map(|checked| ("proof", pair_json(checked))));
         members.into_iter().collect()
     }
@@ -113,6 +127,29 @@ impl Converted<'_> {
         }
         members.into_iter().collect()
     }
+}
+
+/// How many lines new policies have.
+fn lines(conversion: &Conversion) -> usize {
+    conversion.documents.iter().map(|document| document.lines().count()).sum()
+}
+
+/// The differences that are not accepted and would save a tenth of the lines.
+pub(super) fn shorter(
+    policy: &ReadPolicy,
+    conversion: &Conversion,
+    options: &Options,
+) -> Vec<(Difference, usize)> {
+    let count = lines(conversion);
+    let candidates = [Difference::Order, Difference::ReplicationController];
+    let candidates = candidates.into_iter().filter(|difference| !options.accepts.contains(difference));
+    let with = |difference: Difference| {
+        let mut options = options.clone();
+        options.accepts.push(difference);
+        let other = convert(&policy.value, &policy.policy, &policy.comments, &options);
+        (difference, lines(&other))
+    };
+    candidates.map(with).filter(|(_, lines)| *lines > 0 && lines * 10 <= count * 9).collect()
 }
 
 /// The report for programs.

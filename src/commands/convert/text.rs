@@ -352,6 +352,6 @@ fn answer_json(answer: &Answer) -> Value {
     }
 }
 
-fn number(count: usize) -> Value {
+pub(super) fn number(count: usize) -> Value {
     Value::from(Number::from(i64::try_from(count).unwrap_or(i64::MAX)))
 }

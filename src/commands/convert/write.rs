@@ -20,7 +20,7 @@ use crate::yaml::Source;
 use super::checked::{Checked, Verdict};
 use super::files::{PolicyFile, read_policies};
 use super::prover::{Pair, PolicySource, Prover, policies};
-use super::report::{Converted, json, summary};
+use super::report::{Converted, json, shorter, summary};
 use super::suites::Suites;
 use super::{Effort, Task, text};
 
@@ -40,7 +40,15 @@ pub(super) fn run(task: &Task, options: &RunOptions, conversion: &Options, repor
             let result = convert(&policy.value, &policy.policy, &policy.comments, conversion);
             if !result.rules.is_empty() {
                 let target = target.as_ref().map(|path| path.display().to_string());
-                converted.push(Converted { file, policy, conversion: result, target, checked: None });
+                let shorter = shorter(policy, &result, conversion);
+                converted.push(Converted {
+                    file,
+                    policy,
+                    conversion: result,
+                    target,
+                    shorter,
+                    checked: None,
+                });
             }
         }
     }
@@ -70,6 +78,11 @@ pub(super) fn run(task: &Task, options: &RunOptions, conversion: &Options, repor
     for one in &converted {
         if let Some(checked) = &one.checked {
             report_proof(one, checked, options.dialect.semantics, reporter);
+        }
+        for (difference, lines) in one.shorter.iter().filter(|_| !one.documents().is_empty()) {
+            let (name, own) = (one.policy.policy.meta.full_name(), one.lines());
+            let difference = difference.name();
+            reporter.summary(&format!("{name}: {own} lines, {lines} with --accept {difference}"));
         }
     }
     reporter.summary(&summary(&converted));

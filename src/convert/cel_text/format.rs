@@ -126,6 +126,17 @@ fn is_loop(method: &str) -> bool {
     matches!(method, "map" | "filter" | "exists" | "all" | "sortBy" | "transformList" | "transformMap")
 }
 
+/// Whether each condition of a choice fits on one line with its value.
+fn fits_table(choice: &Cel, indent: usize) -> bool {
+    match choice {
+        Cel::If { condition, then, otherwise } => {
+            let length = condition.flat_in(1).chars().count() + then.flat_in(1).chars().count() + 5;
+            indent + length <= MAX_COLUMNS && fits_table(otherwise, indent)
+        }
+        _ => true,
+    }
+}
+
 /// Whether it is a part of a computed text, such as a path: `"/env/"`, `string(i)`.
 fn is_part(cel: &Cel) -> bool {
     match cel {
@@ -207,6 +218,11 @@ impl Writer {
                     self.operand(operand, least(*operator, index), inner, if is_last { after } else { 0 });
                 }
             }
+            Cel::If { otherwise, .. }
+                if matches!(**otherwise, Cel::If { .. }) && fits_table(expression, indent) =>
+            {
+                self.table(expression, indent, after);
+            }
             Cel::If { condition, then, otherwise } => {
                 self.operand(condition, 1, indent, 0);
                 self.line(indent);
@@ -247,8 +263,35 @@ impl Writer {
         }
     }
 
+    /// A choice of many, a line for each.
+    fn table(&mut self, choice: &Cel, indent: usize, after: usize) {
+        match choice {
+            Cel::If { condition, then, otherwise } => {
+                self.operand(condition, 1, indent, 0);
+                self.out.push_str(" ? ");
+                self.operand(then, 1, indent, 0);
+                self.line(indent);
+                self.out.push_str(": ");
+                self.table(otherwise, indent, after);
+            }
+            last => self.write(last, indent + INDENT, after),
+        }
+    }
+
     /// The value of a member: lines of an operation are indented below the key.
     fn value(&mut self, value: &Cel, indent: usize, after: usize) {
+        let flat = value.flat();
+        let is_path =
+            matches!(value, Cel::Call { arguments, .. } if arguments.iter().all(is_word)) || is_word(value);
+        if is_path
+            && !self.fits(&flat, after)
+            && indent + INDENT + flat.chars().count() + after <= MAX_COLUMNS
+        {
+            self.out.truncate(self.out.trim_end_matches(' ').len());
+            self.line(indent + INDENT);
+            self.out.push_str(&flat);
+            return;
+        }
         let is_operation = matches!(value, Cel::If { .. } | Cel::Chain { .. });
         self.write(value, if is_operation { indent + INDENT } else { indent }, after);
     }

@@ -193,6 +193,7 @@ impl Cel {
         }
         let mut conditions: Vec<_> = conditions.into_iter().filter(|one| !one.is_true()).collect();
         conditions.dedup();
+        optional::join_tests(&mut conditions);
         if conditions.is_empty() { Self::bool(true) } else { Self::joined(Operator::And, conditions) }
     }
 

@@ -119,6 +119,35 @@ impl Cel {
     }
 }
 
+/// Joins the test that a text is there with the one behind it that it equals another: `a.?b.orValue("") == "x"`.
+pub(super) fn join_tests(conditions: &mut Vec<Cel>) {
+    let joined = |pair: &[Cel]| -> Option<Cel> {
+        let [
+            Cel::Chain { operator: Operator::NotEqual, operands: is_there },
+            Cel::Chain { operator: Operator::Equal, operands: equals },
+        ] = pair
+        else {
+            return None;
+        };
+        let [read @ Cel::Call { of: Some(path), name: "orValue", .. }, Cel::Text(empty)] =
+            is_there.as_slice()
+        else {
+            return None;
+        };
+        let [value, text @ Cel::Text(other)] = equals.as_slice() else { return None };
+        let is_same = empty.is_empty() && !other.is_empty() && path.strict() == *value;
+        (is_same && read == &(**path).clone().or_value(Cel::text("")))
+            .then(|| read.clone().equals(text.clone()))
+    };
+    let mut index = 0;
+    while let Some(pair) = conditions.get(index..index + 2) {
+        match joined(pair) {
+            Some(one) => drop(conditions.splice(index..index + 2, [one])),
+            None => index += 1,
+        }
+    }
+}
+
 /// The first of several conditions of which one must hold, and the others.
 fn first_of(condition: &Cel) -> Option<(&Cel, &[Cel])> {
     match condition {

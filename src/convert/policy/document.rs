@@ -62,6 +62,19 @@ impl Builder<'_> {
             }
         }
         if !variables.is_empty() {
+            let place = Pointer::ROOT.key("spec").key("variables");
+            for (index, variable) in variables.iter().enumerate() {
+                // A variable is computed once.
+                let is_again = variables.get(..index).is_some_and(|before| {
+                    before
+                        .iter()
+                        .any(|other| other.cel == variable.cel && variable.name.starts_with(&other.name))
+                });
+                if is_again {
+                    let comment = "the same after the mutations before, for it is computed once".to_owned();
+                    output.comments.push((place.index(index), vec![comment]));
+                }
+            }
             let list = variables.iter().map(|variable| named(&variable.name, &variable.cel)).collect();
             spec.push(("variables", Value::array(list)));
         }
