@@ -40,6 +40,24 @@ fn new_policies_stand_beside_the_old_ones() {
 }
 
 #[test]
+fn what_an_accepted_difference_would_save_is_told() {
+    let sidecar = LABELS.replace("Service", "Deployment").replace(
+        "{metadata: {labels: {a: b}}}",
+        "{spec: {template: {spec: {containers: [{name: agent, image: agent:1}], volumes: [{name: tmp, emptyDir: {}}]}}}}",
+    );
+    let folder = Folder::new(&[]);
+    folder.write("sidecar.yaml", &sidecar);
+    let convert = ["convert", "-p", "sidecar.yaml", "--proof", "none"];
+    let exact = folder.run(&convert);
+    let shorter = folder.run(&[&convert[..], &["--accept", "order"]].concat());
+    let [own, left] = [&exact, &shorter].map(|run| run.stdout.lines().count());
+    assert!(left < own, "{} {}", exact.stdout, shorter.stdout);
+    let line = format!("labels: {own} lines, {left} with --accept order");
+    assert!(exact.stderr.contains(&line), "{line}: {}", exact.stderr);
+    assert!(!shorter.stderr.contains(" lines, "), "{}", shorter.stderr);
+}
+
+#[test]
 fn a_definition_tells_group_version_and_plural_of_a_kind() {
     let folder = Folder::new(&[]);
     folder.write("cacti.yaml", &LABELS.replace("Service", "Cactus").replace("labels}", "cacti}"));
@@ -64,7 +82,9 @@ spec:
     );
     let known = folder.run(&["convert", "-p", "cacti.yaml", "--crds", "crd.yaml"]);
     assert_eq!(known.code, Some(0), "{}", known.stderr);
-    for text in ["    - apiGroups:\n      - shop.example\n", "      - v2\n", "      - cacti\n"] {
+    for text in
+        ["    - apiGroups: [shop.example]\n", "      apiVersions: [v2]\n", "      resources: [cacti]\n"]
+    {
         assert!(known.stdout.contains(text), "{}", known.stdout);
     }
 }
