@@ -193,18 +193,8 @@ impl Writer {
                 self.operand(operand, 6, indent, after);
             }
             Cel::Call { of, name, arguments } => self.call(of.as_deref(), name, arguments, indent, after),
-            Cel::Chain { operator: operator @ Operator::Plus, operands } if operands.iter().all(is_part) => {
-                for (index, operand) in operands.iter().enumerate() {
-                    let text = operand.flat_in(least(*operator, index));
-                    let is_last = index + 1 == operands.len();
-                    if index > 0 && !self.fits(&text, 3 + if is_last { after } else { 0 }) {
-                        self.line(indent);
-                        self.out.push_str("+ ");
-                    } else if index > 0 {
-                        self.out.push_str(" + ");
-                    }
-                    self.out.push_str(&text);
-                }
+            Cel::Chain { operator: Operator::Plus, operands } if operands.iter().all(is_part) => {
+                self.sum(operands, indent, after);
             }
             Cel::Chain { operator, operands } => {
                 for (index, operand) in operands.iter().enumerate() {
@@ -233,6 +223,28 @@ impl Writer {
                 let is_chained = matches!(**otherwise, Cel::If { .. });
                 self.write(otherwise, if is_chained { indent } else { indent + INDENT }, after);
             }
+            constructor => self.constructor(constructor, indent, after),
+        }
+    }
+
+    /// Parts of a text, as many on a line as fit.
+    fn sum(&mut self, parts: &[Cel], indent: usize, after: usize) {
+        for (index, part) in parts.iter().enumerate() {
+            let text = part.flat_in(least(Operator::Plus, index));
+            let is_last = index + 1 == parts.len();
+            if index > 0 && !self.fits(&text, 3 + if is_last { after } else { 0 }) {
+                self.line(indent);
+                self.out.push_str("+ ");
+            } else if index > 0 {
+                self.out.push_str(" + ");
+            }
+            self.out.push_str(&text);
+        }
+    }
+
+    /// A list, a map or a message, with a line for each part.
+    fn constructor(&mut self, constructor: &Cel, indent: usize, after: usize) {
+        match constructor {
             Cel::List(elements) => {
                 // One constructor opens on the line of its list.
                 if let [only @ (Cel::Message { .. } | Cel::Map(_))] = elements.as_slice() {
@@ -260,6 +272,7 @@ impl Writer {
                     writer.value(&field.value, indent, after);
                 });
             }
+            _ => {}
         }
     }
 
