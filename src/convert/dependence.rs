@@ -5,6 +5,7 @@
 
 use super::cel_text::{Cel, Entry, Operator};
 use super::context::Variable;
+use super::patches::is_reordered;
 use super::path::{AT, is_template};
 use super::problem::Problem;
 use super::stages::Stage;
@@ -260,12 +261,7 @@ fn patched(cel: &Cel, found: &mut Vec<Write>) {
         && name == "JSONPatch"
     {
         let field = |key: &str| fields.iter().find(|field| field.key == key).map(|field| &field.value);
-        let reorders = field("value").is_some_and(|value| match value {
-            Cel::Chain { operator: Operator::Plus, operands } => {
-                operands.iter().all(|part| matches!(part, Cel::Call { name: "filter", .. }))
-            }
-            _ => false,
-        });
+        let reorders = field("value").is_some_and(is_reordered);
         found.extend(field("path").map(|path| Write { names: pointer(path), reorders }));
         return;
     }

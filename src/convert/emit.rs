@@ -22,12 +22,13 @@ pub(super) struct Output {
 impl Output {
     /// The text. Annotations on several lines are written as in the text of the classic policy.
     pub(super) fn text(&self, of_classic: &Comments, head: &[String]) -> String {
+        let head: String = head.iter().map(|line| format!("{line}\n")).collect();
         let mut text = String::new();
         print(&self.value, &mut text);
         let source = Arc::new(Source::new("policy", text.as_str()));
         let documents = read(&source, &Limits::default()).unwrap_or_default();
         let Some(document) = documents.iter().find(|document| document.value().is_some()) else {
-            return text;
+            return head + &text;
         };
         let mut edits: Vec<(Range<usize>, String)> = Vec::new();
         for (pointer, comments) in &self.comments {
@@ -48,7 +49,6 @@ impl Output {
         for (range, new) in edits.into_iter().rev() {
             text.replace_range(range, &new);
         }
-        let head: String = head.iter().map(|line| format!("{line}\n")).collect();
         head + &text
     }
 }

@@ -152,6 +152,12 @@ fn each(patch: &Patch) -> Cel {
     if *reversed { cel.call("reverse", []) } else { cel }
 }
 
+/// Whether the value of a step is a list of what lists have, in another order.
+pub(super) fn is_reordered(value: &Cel) -> bool {
+    let is_part = |part: &Cel| matches!(part, Cel::Call { name: "filter", .. });
+    matches!(value, Cel::Chain { operator: Operator::Plus, operands } if operands.iter().all(is_part))
+}
+
 /// Whether a number is beyond what a double holds exactly.
 pub(super) fn holds_large(value: &Value) -> bool {
     const MOST: u64 = 1 << 53;

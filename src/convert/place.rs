@@ -84,6 +84,11 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// Whether the API server reads no null here: only fields of custom resources may keep one.
+    pub(super) fn is_never_null(&self) -> bool {
+        self.schemas.as_ref().is_some_and(|schemas| schemas.iter().all(|schema| schema.is_built_in()))
+    }
+
     /// How server-side apply treats it.
     pub(super) fn merging(&self) -> Merging {
         if self.is_patched {

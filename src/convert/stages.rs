@@ -2,7 +2,7 @@
 
 use super::cel_text::{Cel, Operator};
 use super::overlay::Fragment;
-use super::patches::{Patch, steps};
+use super::patches::{Patch, is_reordered, steps};
 use super::problem::{Problem, Refusal};
 use crate::value::Pointer;
 
@@ -105,12 +105,7 @@ fn only_reorders(cel: &Cel) -> bool {
     match cel {
         Cel::Message { fields, .. } => {
             let value = fields.iter().find(|field| field.key == "value");
-            value.is_some_and(|value| match &value.value {
-                Cel::Chain { operator: Operator::Plus, operands } => {
-                    operands.iter().all(|part| matches!(part, Cel::Call { name: "filter", .. }))
-                }
-                _ => false,
-            })
+            value.is_some_and(|value| is_reordered(&value.value))
         }
         Cel::List(steps) => steps.iter().all(only_reorders),
         Cel::Chain { operator: Operator::Plus, operands } => operands.iter().all(only_reorders),

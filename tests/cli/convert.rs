@@ -89,6 +89,37 @@ spec:
     }
 }
 
+/// A field of a custom resource may keep a null, which an apply configuration cannot write.
+#[test]
+fn an_addition_leaves_a_null_of_a_custom_resource() {
+    let folder = Folder::new(&[]);
+    let policy = LABELS.replace("Service", "shop.example/v1/Shop");
+    folder.write("shops.yaml", &policy.replace("{metadata: {labels: {a: b}}}", "{spec: {+(open): \"yes\"}}"));
+    folder.write(
+        "crd.yaml",
+        "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: shops.shop.example}
+spec:
+  group: shop.example
+  scope: Namespaced
+  names: {plural: shops, singular: shop, kind: Shop}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {open: {type: string, nullable: true}}}
+",
+    );
+    let run = folder.run(&["convert", "-p", "shops.yaml", "--crds", "crd.yaml"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains("labels: equal on "), "{}", run.stderr);
+}
+
 /// A lookup of an object of a kind that nobody knows.
 const OWNER: &str = "apiVersion: kyverno.io/v1
 kind: ClusterPolicy

@@ -309,7 +309,7 @@ impl<'a> Overlay<'_, 'a> {
             // The whole value at once.
             let value = self.json(&plain, place, at)?;
             let mut patches = place.guards();
-            patches.push(if matches!(plain, Value::Object(_) | Value::Array(_)) {
+            patches.push(if matches!(plain, Value::Object(_) | Value::Array(_)) || !place.is_never_null() {
                 Patch::when(missing.clone(), Cel::patch("add", place.location.cel(), Some(value)))
             } else {
                 // What is there is written again.
@@ -322,7 +322,8 @@ impl<'a> Overlay<'_, 'a> {
         written.after.clear();
         written.is_solid = false;
         written.touches = vec![missing];
-        let is_scalar = place.merging() == Merging::Scalar;
+        // A null that is there stays, and cannot be written again.
+        let is_scalar = place.merging() == Merging::Scalar && place.is_never_null();
         written.apply = written.apply.map(|cel| match cel {
             Cel::Call { of: None, name: "optional.of", .. } => cel,
             // A value that may be missing, too.

@@ -71,7 +71,7 @@ impl Builder<'_> {
                         .any(|other| other.cel == variable.cel && variable.name.starts_with(&other.name))
                 });
                 if is_again {
-                    let comment = "the same after the mutations before, for it is computed once".to_owned();
+                    let comment = "read again for a later mutation: a variable is computed once".to_owned();
                     output.comments.push((place.index(index), vec![comment]));
                 }
             }

@@ -1,7 +1,7 @@
 //! Names of match conditions.
 
 use crate::convert::cel_text::Cel;
-use crate::convert::path::{TEMPLATE, is_template};
+use crate::convert::path::{AT, is_template};
 use crate::value::{Pointer, Segment};
 
 /// The longest name that the API server takes.
@@ -97,7 +97,7 @@ fn root<'c>(of: &'c Cel, names: &mut Vec<&'c str>, found: &mut Vec<String>) -> O
 fn field(root: &str, names: &[&str]) -> Option<String> {
     let names = match names {
         [variable, below @ ..] if root == "variables" && is_template(variable) => below,
-        [variable, ..] if root == "variables" && variable.starts_with(TEMPLATE) => return None,
+        [variable, ..] if root == "variables" && *variable == AT => return None,
         names => names,
     };
     let last = |names: &[&str]| names.last().map(|name| (*name).to_owned());
