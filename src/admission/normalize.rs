@@ -110,13 +110,15 @@ enum Member {
 fn fields(shape: &Struct, members: &Map, known: Option<&Value>) -> Normalized {
     let known = known.and_then(Value::as_object);
     let mut missing = shape.required;
+    let mut next = 0;
     let mut changed: Option<Map> = None;
     for (index, (key, value)) in members.iter().enumerate() {
         let known = known.and_then(|known| known.get_near(key, index));
         if shape.required == 0 && changed.is_none() && known.is_some_and(|known| value.same_storage(known)) {
             continue;
         }
-        let field = shape.find(key);
+        let field = shape.find_from(next, key);
+        next = field.map_or(next, |place| place + 1);
         let member = match field {
             None => Member::Drop,
             Some(place) => field_value(&shape.fields[place], value, known)
@@ -131,9 +133,10 @@ fn fields(shape: &Struct, members: &Map, known: Option<&Value>) -> Normalized {
             Member::Replace(value) => Some(value),
             Member::Drop => None,
         };
-        let kept = changed.get_or_insert_with(|| first(members, index, missing.count_ones()));
+        let kept = changed
+            .get_or_insert_with(|| members.first(index, members.len() + missing.count_ones() as usize));
         if let Some(value) = value {
-            kept.insert(key.clone(), value);
+            kept.push(key.clone(), value);
         }
     }
     if missing != 0 {
@@ -147,13 +150,6 @@ fn fields(shape: &Struct, members: &Map, known: Option<&Value>) -> Normalized {
         }
     }
     Ok(changed.map(Value::object))
-}
-
-/// The first members, with capacity for as many as there are and more.
-fn first(members: &Map, count: usize, more: u32) -> Map {
-    let mut kept = Map::with_capacity(members.len() + more as usize);
-    kept.extend(members.iter().take(count).map(|(key, value)| (key.clone(), value.clone())));
-    kept
 }
 
 fn field_value(field: &Field, value: &Value, known: Option<&Value>) -> Result<Member, Fault> {

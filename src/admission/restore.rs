@@ -98,12 +98,11 @@ fn rewritten_members(
     let mut result = members.cloned().unwrap_or_default();
     // What the API server dropped is none of the policies' business.
     result.retain(|key, _| new.contains_key(key) || !old.contains_key(key));
-    for (key, is) in new {
-        let was = members.and_then(|members| members.get(key));
-        let value = match old.get(key) {
+    for (index, (key, is)) in new.iter().enumerate() {
+        let value = match old.get_near(key, index) {
             // As it is written.
             Some(old) if old.same_storage(is) => continue,
-            Some(old) => rewrite(was, old, is),
+            Some(old) => rewrite(members.and_then(|members| members.get_near(key, index)), old, is),
             None => Some(is.clone()),
         };
         if let Some(value) = value {

@@ -266,7 +266,15 @@ impl Named {
 impl Struct {
     /// The index of the field with this JSON name.
     pub(super) fn find(&self, key: &(impl Key + ?Sized)) -> Option<usize> {
-        self.fields.iter().position(|field| key.is(&field.key))
+        self.find_from(0, key)
+    }
+
+    /// The same, from this index on first: members are mostly written in the order of the fields.
+    pub(super) fn find_from(&self, start: usize, key: &(impl Key + ?Sized)) -> Option<usize> {
+        let (before, rest) = self.fields.split_at_checked(start)?;
+        let is = |field: &Field| key.is(&field.key);
+        let after = rest.iter().position(is).map(|index| start + index);
+        after.or_else(|| before.iter().position(is))
     }
 
     /// The fields that have a default or may get one below, and whether the latter.

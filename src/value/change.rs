@@ -53,10 +53,17 @@ fn compare(at: &mut Pointer, (before, after): (&Value, &Value), place: Place<'_>
     }
     match (before, after) {
         (Value::Object(old), Value::Object(new)) => {
-            let mut removed = 0;
-            for (index, (key, was)) in old.iter().enumerate() {
-                let is = new.get_near(key, index);
-                removed += usize::from(is.is_none());
+            // The members that both have. Mostly they are the first ones of `new`, in the same order.
+            let mut common = 0;
+            let mut are_first = true;
+            for (key, was) in old.iter() {
+                let next = new.get_index(common).filter(|(known, _)| *known == key);
+                let is = match next {
+                    Some((_, is)) => Some(is),
+                    None if common == new.len() => None,
+                    None => new.get(key).inspect(|_| are_first = false),
+                };
+                common += usize::from(is.is_some());
                 if is.is_some_and(|is| was.same_storage(is)) {
                     continue;
                 }
@@ -73,11 +80,12 @@ fn compare(at: &mut Pointer, (before, after): (&Value, &Value), place: Place<'_>
                     }
                 }
             }
-            if new.len() == old.len() - removed {
+            if common == new.len() {
                 return;
             }
-            for (index, (key, is)) in new.iter().enumerate() {
-                if old.get_near(key, index).is_none() && place.member(key).is_some() {
+            let rest = new.iter().skip(if are_first { common } else { 0 });
+            for (key, is) in rest.filter(|(key, _)| are_first || !old.contains_key(*key)) {
+                if place.member(key).is_some() {
                     found.push(Change { pointer: at.key(key.clone()), kind: ChangeKind::Add(is.clone()) });
                 }
             }

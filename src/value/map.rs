@@ -90,6 +90,19 @@ impl<V> Map<V> {
         Self { members, places: self.places.clone() }
     }
 
+    /// A copy of the first members, with this capacity.
+    #[must_use]
+    pub fn first(&self, count: usize, capacity: usize) -> Self
+    where
+        V: Clone,
+    {
+        let mut map = Self::with_capacity(capacity);
+        self.members.iter().take(count).for_each(|(key, value)| {
+            map.push(key.clone(), value.clone());
+        });
+        map
+    }
+
     /// The number of members.
     pub const fn len(&self) -> usize {
         self.members.len()
@@ -192,7 +205,7 @@ impl<V> Map<V> {
     }
 
     /// Appends a member whose key is new; returns its index.
-    fn push(&mut self, key: Text, value: V) -> usize {
+    pub(crate) fn push(&mut self, key: Text, value: V) -> usize {
         let index = self.members.len();
         if let Some(places) = &mut self.places {
             places.insert(key.clone());

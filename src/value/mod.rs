@@ -256,8 +256,10 @@ impl Value {
                 }
                 Self::Object(members) => {
                     sum += members.len() * MEMBER;
-                    let of_earlier = |key: &Text| earlier.and_then(|earlier| earlier.get(key));
-                    open.extend(members.iter().map(|(key, member)| (member, of_earlier(key))));
+                    let earlier = earlier.and_then(Self::as_object);
+                    for (index, (key, member)) in members.iter().enumerate() {
+                        open.push((member, earlier.and_then(|earlier| earlier.get_near(key, index))));
+                    }
                 }
                 Self::String(text) if earlier != Some(node) => sum += text.len(),
                 Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => {}
