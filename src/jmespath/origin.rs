@@ -149,13 +149,16 @@ pub(super) fn origin(node: &Node, on: &Origin, reads: &mut PathSet) -> Origin {
         }
         Node::Projection(projection) => projected(projection, on, reads),
         Node::Call(call) => {
+            let mut sources = Vec::new();
             for argument in &call.arguments {
                 // The expressions are evaluated on parts of the other arguments.
                 if let Argument::Value(node) = argument {
-                    origin(node, on, reads).read(reads);
+                    let value = origin(node, on, reads);
+                    value.read(reads);
+                    sources.extend(value.scalars());
                 }
             }
-            Origin::default()
+            Origin { sources, ..Origin::default() }
         }
     };
     found.bounded(reads)

@@ -39,6 +39,7 @@ impl<'a> Creations<'a> {
                 knows_images: facts.knows_images,
                 world: Some(world),
                 is_world_of_all: is_asked,
+                users: facts.users,
                 targets: Vec::new(),
             },
             schemas: ObjectSchemas::new(options.kind_schemas.clone()),

@@ -5,6 +5,7 @@
 //! files, no clock, and random by a seed alone.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod bindings;
 mod compare;
 mod coverage;
 mod creations;

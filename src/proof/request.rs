@@ -4,17 +4,21 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use jiff::Timestamp;
 
 use crate::admission::minimal;
 use crate::diagnostics::Code;
 use crate::engine::{Engine, Lookup, LookupError, LookupSource, TargetLookup, World};
+use crate::policy::UserInfo;
 use crate::report::{ElementOutcome, ObjectReport, Outcome, RuleReport, SkipReason, Trace};
 use crate::resources::{KindResource, Resources, builtin_resource};
 use crate::secrets::Secrets;
 use crate::semantics::DivergenceSet;
 use crate::value::{GroupVersionKind, PathSet, Text, Value};
 
+use super::bindings::bindings;
 use super::images;
 use super::stored::{self, ChangedTarget, Ran, TargetKind, UnchangedTarget};
 
@@ -67,6 +71,8 @@ pub(super) struct Surroundings<'a> {
     /// What is looked up by given objects, or by all.
     pub(super) world: Option<&'a dyn World>,
     pub(super) is_world_of_all: bool,
+    /// The users of requests.
+    pub(super) users: Vec<UserInfo>,
     /// The objects that policies change beside that of the request.
     pub(super) targets: Vec<TargetKind>,
 }
@@ -433,7 +439,10 @@ impl World for CaseWorld<'_> {
     }
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
-        let given = self.world().map(|world| world.lookup(lookup));
+        let bindings = self.bindings(lookup);
+        // The roles of an ordinary user are those that inputs give it.
+        let is_given = self.case.user == 0 || bindings.is_none();
+        let given = self.world().filter(|_| is_given).map(|world| world.lookup(lookup));
         if let Some(found) = given.filter(|found| *found != Err(LookupError::NotGiven)) {
             self.looked_up.store(true, Ordering::Relaxed);
             self.reads_inputs.store(true, Ordering::Relaxed);
@@ -444,6 +453,10 @@ impl World for CaseWorld<'_> {
                 Answers::Empty => found.map(emptied),
                 Answers::Absent => Err(LookupError::NotFound),
             };
+        }
+        if let Some(bindings) = bindings {
+            self.looked_up.store(true, Ordering::Relaxed);
+            return Ok(bindings);
         }
         match lookup.source {
             LookupSource::ConfigMap { namespace, name } => {
@@ -486,10 +499,29 @@ impl CaseWorld<'_> {
             object.insert("metadata", metadata);
         }
         if self.case.answers == Answers::Present && ["ConfigMap", "Secret"].contains(&&*kind.kind) {
-            let data = self.surroundings.data_keys.iter().map(|key| (key.clone(), Value::from("eA==")));
+            // Other objects and keys have other values, which can be decoded.
+            let value = |key: &Text| {
+                let place = format!("{}/{name}/{key}", namespace.unwrap_or_default());
+                Value::from(BASE64.encode(place))
+            };
+            let data = self.surroundings.data_keys.iter().map(|key| (key.clone(), value(key)));
             object.insert("data", data.collect());
         }
         Ok(object)
+    }
+
+    /// The list of role bindings, which give the user of the request its roles; `None` for other lookups.
+    fn bindings(&self, lookup: &Lookup<'_>) -> Option<Value> {
+        let LookupSource::Api(path) = lookup.source else { return None };
+        let plural = path.strip_prefix("/apis/rbac.authorization.k8s.io/v1/")?;
+        let users = &self.surroundings.users;
+        let [of_roles, of_cluster_roles] = bindings(users.get(self.case.user)?, users);
+        let (kind, items) = match plural {
+            "rolebindings" => ("RoleBinding", of_roles),
+            "clusterrolebindings" => ("ClusterRoleBinding", of_cluster_roles),
+            _ => return None,
+        };
+        Some(list(&GroupVersionKind::new("rbac.authorization.k8s.io/v1", kind), items))
     }
 
     /// The response to a GET at the API server.

@@ -96,6 +96,7 @@ impl<'a> Sides<'a> {
                 knows_images: facts.knows_images,
                 world: *world,
                 is_world_of_all: *is_world_of_all,
+                users: users.to_vec(),
                 targets,
             },
             schemas,
@@ -188,6 +189,11 @@ impl Run {
     pub(super) fn signature(&self) -> String {
         let of = |answers: &Answers| format!("{}|{}", answers.old.signature, answers.new.signature);
         format!("{}|{}", of(&self.written), self.admitted.as_ref().map(of).unwrap_or_default())
+    }
+
+    /// Whether a side changes further objects.
+    pub(super) const fn changes_targets(&self) -> bool {
+        !self.written.old.targets.is_empty() || !self.written.new.targets.is_empty()
     }
 
     pub(super) const fn looked_up(&self) -> bool {

@@ -145,22 +145,41 @@ fn add_labels(labels: &[(Text, Vec<Text>)], is_object: bool, facts: &mut Facts) 
 
 fn users(filter: &Value, facts: &mut Facts) {
     let list = |field: &str| filter.get(field).and_then(Value::as_array).unwrap_or_default();
-    for subject in list("subjects") {
+    let names = |field: &str| list(field).iter().filter_map(Value::as_str).collect::<Vec<_>>();
+    let (roles, cluster_roles) = (names("roles"), names("clusterRoles"));
+    let subject = |subject: &Value| {
         let word = |field: &str| subject.get(field).and_then(Value::as_str).unwrap_or_default();
         let name = example(word("name"));
-        facts.users.push(match word("kind") {
-            "Group" => user("in-group", &[&name], &[], &[]),
+        // A filter with roles is for those who have them, too.
+        let with_roles = |name: &str, groups: &[&str]| {
+            [user(name, groups, &[], &[]), user(name, groups, &roles, &cluster_roles)]
+        };
+        match word("kind") {
+            "Group" => with_roles("in-group", &[&name]),
             "ServiceAccount" => {
-                user(&format!("system:serviceaccount:{}:{name}", example(word("namespace"))), &[], &[], &[])
+                with_roles(&format!("system:serviceaccount:{}:{name}", example(word("namespace"))), &[])
             }
-            _ => user(&name, &[], &[], &[]),
-        });
+            _ => with_roles(&name, &[]),
+        }
+    };
+    let has_roles = !roles.is_empty() || !cluster_roles.is_empty();
+    let subjects = list("subjects").iter();
+    facts.users.extend(subjects.flat_map(|one| subject(one).into_iter().take(1 + usize::from(has_roles))));
+    if !has_roles {
+        return;
     }
-    for role in list("roles").iter().filter_map(Value::as_str) {
-        facts.users.push(user("with-role", &[], &[role], &[]));
-    }
-    for role in list("clusterRoles").iter().filter_map(Value::as_str) {
-        facts.users.push(user("with-cluster-role", &[], &[], &[role]));
+    // By name, by a group, as a service account.
+    let mut add = |what: &str, roles: &[&str], cluster_roles: &[&str]| {
+        facts.users.extend([
+            user(what, &[], roles, cluster_roles),
+            user(&format!("in-group-{what}"), &[what], roles, cluster_roles),
+            user(&format!("system:serviceaccount:default:{what}"), &[], roles, cluster_roles),
+        ]);
+    };
+    roles.iter().for_each(|role| add("with-role", &[role], &[]));
+    cluster_roles.iter().for_each(|role| add("with-cluster-role", &[], &[role]));
+    if !roles.is_empty() && !cluster_roles.is_empty() {
+        add("with-roles", &roles, &cluster_roles);
     }
 }
 

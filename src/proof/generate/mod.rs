@@ -117,11 +117,15 @@ struct Start {
     case: Case,
     /// How both sides leave its object.
     results: Vec<Value>,
+    /// Whether policies change something.
+    acts: bool,
 }
 
 impl Start {
     fn of(run: &Run) -> Self {
-        Self { case: run.case.clone(), results: run.results() }
+        let results = run.results();
+        let acts = run.changes_targets() || results.iter().any(|after| *after != run.case.object);
+        Self { case: run.case.clone(), results, acts }
     }
 }
 
@@ -212,11 +216,13 @@ impl<'a, 'k> KindRun<'a, 'k> {
 
     /// Changes each start by some of the plan, until a number of requests is reached.
     fn round(&mut self, round: usize, end: usize) {
+        // What is changed tells more than what is left alone.
+        self.starts.sort_by_key(|start| !start.acts);
         let mut next = 0;
         while next < self.starts.len() && self.runs.len() < end {
             let start = self.starts[next].clone();
             let edits = self.edits(round, &start);
-            // The first starts are the smallest objects, and get most.
+            // The first starts are the smallest objects of their sort, and get most.
             let room = (end - self.runs.len()).div_ceil(if next == 0 { 2 } else { 3 });
             let step = edits.len().div_ceil(room.max(1)).max(1);
             let cases: Vec<Case> = edits
@@ -321,7 +327,7 @@ impl<'a, 'k> KindRun<'a, 'k> {
         let results = run.results().into_iter().filter(|after| *after != run.case.object);
         let as_left = |object| {
             let origin = format!("{}, as policies leave it", run.case.origin).into();
-            Start { case: Case { object, origin, ..run.case.clone() }, results: Vec::new() }
+            Start { case: Case { object, origin, ..run.case.clone() }, results: Vec::new(), acts: false }
         };
         let is_valid = |start: &Start| self.context.schemas.admits(&start.case.object);
         results.map(as_left).filter(is_valid).take(1).collect()

@@ -142,11 +142,14 @@ impl Plan {
         self.add_struct(path, context);
         if let Some(map) = forms.map {
             self.empties.push(Edit::Set(path.clone(), Value::empty_object()));
-            // A member that no policy names.
+            // A member that no policy names, and two.
             if map.values.is_some() {
                 let other: Path = path.iter().cloned().chain([Step::Key("other".into())]).collect();
-                self.absences
-                    .extend(adapted(&Value::from("o"), &other, context).map(|value| Edit::Set(other, value)));
+                if let Some(value) = adapted(&Value::from("o"), &other, context) {
+                    let two = ["another", "other"].map(|key| (Text::from(key), value.clone()));
+                    self.absences.push(Edit::Set(path.clone(), two.into_iter().collect()));
+                    self.absences.push(Edit::Set(other, value));
+                }
             }
         }
         if forms.list.is_some() && forms.map.is_none() && !is_element {
