@@ -61,17 +61,33 @@ pub(super) fn changed_value<'v>(
     None
 }
 
-/// Whether one of two lists of mutations changes what the other reads or writes.
+/// Whether one of two lists of mutations changes what the other reads or writes. The order of lists is left out of account.
 pub(super) fn interfere(one: &[Stage], other: &[Stage]) -> bool {
-    let writes_of = |stages: &[Stage]| stages.iter().flat_map(writes).collect::<Vec<_>>();
+    let [first, second] = [one, other].map(|stages| stages.iter().flat_map(writes).collect());
+    meet((one, first), (other, second), &[])
+}
+
+/// Whether one of two mutations changes what the other reads or writes, the order of a list included.
+pub(super) fn depend(one: &Stage, other: &Stage, variables: &[Variable]) -> bool {
+    let all = |stage: &Stage| {
+        let writes = writes(stage).into_iter();
+        writes.map(|write| Write { reorders: false, ..write }).collect::<Vec<_>>()
+    };
+    meet((std::slice::from_ref(one), all(one)), (std::slice::from_ref(other), all(other)), variables)
+}
+
+fn meet(
+    (one, first): (&[Stage], Vec<Write>),
+    (other, second): (&[Stage], Vec<Write>),
+    variables: &[Variable],
+) -> bool {
     let reads_of = |stages: &[Stage]| {
-        let own = |stage: &Stage| [reads(stage.cel()), reads(&stage.condition)];
+        let own = |stage: &Stage| [resolved_reads(stage.cel()), resolved_reads(&stage.condition)];
         stages.iter().flat_map(own).flatten().collect::<Vec<_>>()
     };
-    let (first, second) = (writes_of(one), writes_of(other));
     first.iter().any(|write| second.iter().any(|other| meets(&write.names, other)))
-        || reads_of(one).iter().any(|read| changes_read(read, &second, &[], false))
-        || reads_of(other).iter().any(|read| changes_read(read, &first, &[], false))
+        || reads_of(one).iter().any(|read| changes_read(read, &second, variables, false))
+        || reads_of(other).iter().any(|read| changes_read(read, &first, variables, false))
 }
 
 /// A value that is read after it was changed.
@@ -162,6 +178,51 @@ fn collect_reads(cel: &Cel, found: &mut Vec<Read>) {
         return;
     }
     cel.children().into_iter().for_each(|child| collect_reads(child, found));
+}
+
+/// The same, with the lists of loops for their variables.
+fn resolved_reads(cel: &Cel) -> Vec<Read> {
+    let mut found = Vec::new();
+    match (path_of(cel), looped(cel)) {
+        (Some(read), _) => {
+            found.push(read);
+            collect_keys(cel, &mut found);
+        }
+        (None, Some((list, variable, body))) => {
+            found.extend(resolved_reads(list));
+            let elements = list_of(list);
+            let resolved = |read: Read| match &elements {
+                Some(Read { root, names }) if read.root == variable => {
+                    let names = names.iter().cloned().chain([Name::Any]).chain(read.names).collect();
+                    Read { root: root.clone(), names }
+                }
+                _ => read,
+            };
+            found.extend(body.iter().flat_map(resolved_reads).map(resolved));
+        }
+        (None, None) => found.extend(cel.children().into_iter().flat_map(resolved_reads)),
+    }
+    found
+}
+
+/// The list of a loop, the name of its elements, and what is evaluated for each.
+fn looped(cel: &Cel) -> Option<(&Cel, &str, &[Cel])> {
+    let Cel::Call { of: Some(list), name, arguments } = cel else { return None };
+    let (variable, body) = match *name {
+        "map" | "filter" | "exists" | "exists_one" | "all" => arguments.split_first()?,
+        "transformList" => arguments.get(1..)?.split_first()?,
+        _ => return None,
+    };
+    let Cel::Atom(variable) = variable else { return None };
+    Some((list, variable, body))
+}
+
+/// The path of a list, or of the one that it is a part of.
+fn list_of(cel: &Cel) -> Option<Read> {
+    match cel {
+        Cel::Call { of: Some(list), name: "orValue" | "filter", .. } => list_of(list),
+        path => path_of(path),
+    }
 }
 
 /// What the computed keys of a path read.

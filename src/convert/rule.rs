@@ -20,7 +20,7 @@ use super::path::{AT, Base, Path, TEMPLATE, Workload};
 use super::place::Place;
 use super::problem::{Difference, Problem, Refusal};
 use super::selection::{Selection, Targets, selection};
-use super::stages::{Change, Stage};
+use super::stages::{self, Change, Stage};
 use super::ty::{Merging, Ty};
 use super::{Options, Target};
 
@@ -129,10 +129,19 @@ fn convert_as(input: &RuleInput<'_>, options: &Options, taken: &mut Vec<String>)
     let body =
         Body { options, root: &root, scope: &scope, kinds: &body_kinds, variables: &variables, at: pointer };
     let start = scope.noted();
-    let mut stages = body.stages(rule, &mut tests)?;
+    let mut stages = stages::joined(body.stages(rule, &mut tests)?, &variables);
     refuse_nothing(&stages, pointer)?;
     let values: Vec<Cel> = scope.values_since(start).into_iter().map(|(value, _)| value).collect();
     refuse_recomputed(input, &tests, &values, (&stages, &variables), is_native)?;
+    if let ([only], true) = (stages.as_slice(), input.is_alone) {
+        tests.tests.retain(|test| test.fails || !only.asks_for(&test.cel));
+    }
+    let mut still_holds = input.is_alone;
+    for stage in &mut stages {
+        // Further mutations and rules see what earlier ones left.
+        stage.leave_out_created(still_holds.then_some(&tests));
+        still_holds &= stage.only_reorders();
+    }
     let autogen =
         if is_templated { by_kyverno(input, options, &stages, &tests, &selection, &scope) } else { None };
     match &autogen {

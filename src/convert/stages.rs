@@ -1,6 +1,9 @@
 //! The mutations of a rule.
 
-use super::cel_text::{Cel, Operator};
+use super::cel_text::{Cel, Operator, joined_lists};
+use super::conditions::Tests;
+use super::context::Variable;
+use super::dependence::depend;
 use super::overlay::Fragment;
 use super::patches::{Patch, is_reordered, steps};
 use super::problem::{Problem, Refusal};
@@ -69,6 +72,43 @@ impl Stage {
         Ok(stages)
     }
 
+    /// Leaves out steps that create what its conditions find, with those of the rule where they still hold.
+    pub(super) fn leave_out_created(&mut self, of_rule: Option<&Tests>) {
+        let of_rule = of_rule.into_iter().flat_map(|tests| &tests.tests).map(|test| &test.cel);
+        let conditions: Vec<&Cel> = of_rule.chain([&self.condition]).collect();
+        if let Change::Patch(steps) = &mut self.change {
+            *steps = steps.without_created(&conditions);
+        }
+    }
+
+    /// Whether it changes nothing where a test does not hold: that an element meets the condition of its loop.
+    pub(super) fn asks_for(&self, test: &Cel) -> bool {
+        let Cel::Call { of: Some(list), name: "exists", arguments } = test else { return false };
+        let ([variable, condition], Change::Patch(steps)) = (arguments.as_slice(), &self.change) else {
+            return false;
+        };
+        let mut steps = steps;
+        while let Cel::Call { of: Some(inner), name: "flatten" | "reverse", .. } = steps {
+            steps = inner;
+        }
+        let Cel::Call { of: Some(visited), name: "transformList", arguments } = steps else { return false };
+        matches!(arguments.as_slice(), [_, element, own, _]
+            if visited == list && element == variable && own.includes(condition))
+    }
+
+    /// Both as one mutation, if they are of one type and have the same condition.
+    fn with(&self, other: &Self) -> Option<Self> {
+        let change = match (&self.change, &other.change) {
+            _ if self.condition != other.condition => return None,
+            (Change::Apply(one), Change::Apply(other)) => Change::Apply(merged(one, other)?),
+            (Change::Patch(one), Change::Patch(other)) => {
+                Change::Patch(joined_lists([one, other].map(Clone::clone)))
+            }
+            _ => return None,
+        };
+        Some(Self { condition: self.condition.clone(), change })
+    }
+
     /// The expression, under a condition.
     pub(super) fn expression(&self, rule: &Cel) -> Cel {
         let condition = Cel::all(vec![rule.clone(), self.condition.clone()]);
@@ -88,16 +128,56 @@ impl Stage {
     pub(super) fn purpose(&self) -> &'static str {
         match &self.change {
             Change::Apply(_) => "what is merged",
-            Change::Patch(cel) if only_reorders(cel) => {
+            Change::Patch(_) if self.only_reorders() => {
                 "the elements that it names come first, as in the classic policy"
             }
             Change::Patch(_) => "what an apply configuration cannot hold",
         }
     }
 
+    /// Whether it writes lists of what lists have, in another order.
+    pub(super) fn only_reorders(&self) -> bool {
+        matches!(&self.change, Change::Patch(cel) if only_reorders(cel))
+    }
+
     pub(super) const fn is_apply(&self) -> bool {
         matches!(self.change, Change::Apply(_))
     }
+}
+
+/// As few mutations as do the same: one joins an earlier one where neither, nor one between them, changes what the other
+/// reads or writes.
+pub(super) fn joined(stages: Vec<Stage>, variables: &[Variable]) -> Vec<Stage> {
+    let mut found: Vec<Stage> = Vec::with_capacity(stages.len());
+    for stage in stages {
+        let passed = found.iter().rev().take_while(|earlier| !depend(earlier, &stage, variables));
+        let start = found.len() - passed.count();
+        let place = (start..found.len()).find_map(|index| Some((index, found[index].with(&stage)?)));
+        match place {
+            Some((index, joined)) => found[index] = joined,
+            None => found.push(stage),
+        }
+    }
+    found
+}
+
+/// Two parts of an apply configuration that set different fields.
+fn merged(one: &Cel, other: &Cel) -> Option<Cel> {
+    let (Cel::Message { name, fields }, Cel::Message { name: other_name, fields: more }) = (one, other)
+    else {
+        return None;
+    };
+    let mut fields = fields.clone();
+    for field in more {
+        match fields.iter_mut().find(|known| known.key == field.key) {
+            Some(known) if !known.optional && !field.optional => {
+                known.value = merged(&known.value, &field.value)?
+            }
+            Some(_) => return None,
+            None => fields.push(field.clone()),
+        }
+    }
+    (name == other_name).then(|| Cel::Message { name: name.clone(), fields })
 }
 
 /// Whether all steps of a JSON patch write lists of what lists have.

@@ -434,6 +434,22 @@ impl Cel {
     }
 }
 
+/// Lists one after the other, constant neighbours as one list.
+pub(super) fn joined_lists(lists: impl IntoIterator<Item = Cel>) -> Cel {
+    let flat = lists.into_iter().flat_map(|list| match list {
+        Cel::Chain { operator: Operator::Plus, operands } => operands,
+        other => vec![other],
+    });
+    let mut joined: Vec<Cel> = Vec::new();
+    for list in flat {
+        match (joined.last_mut(), list) {
+            (Some(Cel::List(before)), Cel::List(more)) => before.extend(more),
+            (_, list) => joined.push(list),
+        }
+    }
+    if joined.is_empty() { Cel::List(Vec::new()) } else { Cel::joined(Operator::Plus, joined) }
+}
+
 /// Texts joined to one, constant neighbours as one literal.
 pub(super) fn concatenation(parts: Vec<Cel>) -> Cel {
     let mut joined: Vec<Cel> = Vec::new();

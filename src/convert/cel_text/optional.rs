@@ -1,6 +1,6 @@
 //! Optional values, as short as they can be said.
 
-use super::{Cel, Entry, Operator};
+use super::{Cel, Entry, Operator, joined_lists};
 
 impl Cel {
     /// The value where it is present. The value of a path that is there is the path itself, as an optional one:
@@ -62,24 +62,104 @@ impl Cel {
         }
     }
 
-    /// Whether the value of a path is there where the condition holds.
+    /// Whether the value of a path is there where the condition holds: it, or one below it.
     pub(in crate::convert) fn proves(&self, value: &Self) -> bool {
-        let is_of = |cel: &Self, default: &Self| {
+        let is_of = |cel: &Self, is_other: &dyn Fn(&Self) -> bool| {
             matches!(cel, Self::Call { of: Some(path), name: "orValue", arguments }
-                if path.strict() == *value && arguments.first() == Some(default))
+                if path.strict().is_at_or_below(value) && arguments.first().is_some_and(is_other))
         };
         match self {
             Self::Chain { operator: Operator::And, operands } => operands.iter().any(|one| one.proves(value)),
+            Self::Chain { operator: Operator::Or, operands } => operands.iter().all(|one| one.proves(value)),
             Self::Chain { operator: Operator::NotEqual, operands } => match operands.as_slice() {
-                [read, default @ Self::Text(_)] => is_of(read, default),
+                [read, other @ Self::Text(_)] => is_of(read, &|default| default == other),
                 _ => false,
             },
             Self::Chain { operator: Operator::Equal, operands } => match operands.as_slice() {
-                [read, Self::Text(text)] => !text.is_empty() && is_of(read, &Self::text("")),
+                [read, other] if other.is_literal() => {
+                    is_of(read, &|default| default.is_literal() && default != other)
+                }
                 _ => false,
             },
-            test => test.tested_path().is_some_and(|path| path.strict() == *value),
+            test => test.tested_path().is_some_and(|path| path.strict().is_at_or_below(value)),
         }
+    }
+
+    /// Whether another condition, all of it, is a part of this one.
+    pub(in crate::convert) fn includes(&self, condition: &Self) -> bool {
+        self == condition
+            || match (self, condition) {
+                (
+                    Self::Chain { operator: Operator::And, operands },
+                    Self::Chain { operator: Operator::And, operands: parts },
+                ) => parts.iter().all(|part| operands.contains(part)),
+                (Self::Chain { operator: Operator::And, operands }, part) => operands.contains(part),
+                _ => false,
+            }
+    }
+
+    /// Whether it is a text, `true` or `false`.
+    fn is_literal(&self) -> bool {
+        matches!(self, Self::Text(_)) || self.is_true() || self.is_false()
+    }
+
+    /// Whether it is a path, or one below it.
+    fn is_at_or_below(&self, path: &Self) -> bool {
+        self == path
+            || match self {
+                Self::Member { of, .. } | Self::Index { of, .. } => of.is_at_or_below(path),
+                _ => false,
+            }
+    }
+
+    /// The steps of a JSON patch without those that create what is there where the conditions hold.
+    pub(in crate::convert) fn without_created(&self, conditions: &[&Self]) -> Self {
+        match self {
+            Self::If { condition, then, otherwise } => {
+                let then = then.without_created(&[conditions, &[&**condition]].concat());
+                Self::if_else((**condition).clone(), then, (**otherwise).clone())
+            }
+            Self::Chain { operator: Operator::Plus, operands } => {
+                let left = operands.iter().filter(|steps| !steps.only_creates(conditions));
+                joined_lists(left.map(|steps| steps.without_created(conditions)))
+            }
+            // The steps for the elements that meet a condition.
+            Self::Call { of: Some(list), name: "transformList", arguments } => {
+                let Some((body, before)) = arguments.split_last() else { return self.clone() };
+                let own = before.iter().skip(2);
+                let conditions: Vec<&Self> = conditions.iter().copied().chain(own).collect();
+                let body = body.without_created(&conditions);
+                let arguments: Vec<Self> = before.iter().cloned().chain([body]).collect();
+                (**list).clone().call("transformList", arguments)
+            }
+            Self::Call { of: Some(lists), name: "flatten", .. } => {
+                lists.without_created(conditions).flattened()
+            }
+            Self::Call { of: Some(list), name: "reverse", .. } => {
+                list.without_created(conditions).call("reverse", [])
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Whether these are steps that create what is there where the conditions hold.
+    fn only_creates(&self, conditions: &[&Self]) -> bool {
+        let Self::If { condition, otherwise, .. } = self else { return false };
+        let Self::Not(test) = &**condition else { return false };
+        let is_there = |path: &Self| conditions.iter().any(|condition| condition.proves(&path.strict()));
+        **otherwise == Self::List(Vec::new()) && test.tested_path().is_some_and(|path| is_there(&path))
+    }
+
+    /// The elements of the lists of a list: one for each element where each has one.
+    fn flattened(self) -> Self {
+        if let Self::Call { of: Some(list), name: "transformList", arguments } = &self
+            && let Some((Self::List(items), before)) = arguments.split_last()
+            && let [item] = items.as_slice()
+        {
+            let arguments: Vec<Self> = before.iter().chain([item]).cloned().collect();
+            return (**list).clone().call("transformList", arguments);
+        }
+        self.call("flatten", [])
     }
 
     /// What is left where a path leads to nothing.

@@ -129,6 +129,7 @@ impl Builder<'_> {
                 renew_template(rule, start, &mut variables, taken);
             }
         }
+        leave_out_idle(&mut mutations);
         if let Some(first) = self.rules.iter().find(|rule| rule.is_templated) {
             let kinds = &first.selection.kinds;
             variables.insert(0, Variable { name: AT.to_owned(), cel: place_of_template(kinds) });
@@ -225,6 +226,23 @@ impl Builder<'_> {
             });
         }
     }
+}
+
+/// Leaves out mutations of rules that never apply, where others do.
+fn leave_out_idle(mutations: &mut Vec<Mutation>) {
+    let is_idle = |mutation: &Mutation| match &mutation.expression {
+        Cel::List(steps) => steps.is_empty(),
+        Cel::Message { fields, .. } => fields.is_empty(),
+        _ => false,
+    };
+    let (idle, mut left): (Vec<Mutation>, Vec<Mutation>) = mutations.drain(..).partition(is_idle);
+    let Some(first) = left.first_mut() else {
+        mutations.extend(idle);
+        return;
+    };
+    let names = idle.iter().filter_map(|mutation| mutation.comments.first());
+    first.comments.splice(0..0, names.map(|name| format!("{name}: it never applies")));
+    *mutations = left;
 }
 
 /// Whether a rule is the first of several that changes the object, as a variable.
