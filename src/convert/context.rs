@@ -11,7 +11,7 @@ use super::ty::Ty;
 use super::val::{Form, Val};
 
 /// A variable of a policy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Variable {
     pub(super) name: String,
     pub(super) cel: Cel,

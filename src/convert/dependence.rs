@@ -90,6 +90,83 @@ fn meet(
         || reads_of(other).iter().any(|read| changes_read(read, &first, variables, false))
 }
 
+/// Whether a mutation changes nothing where it was made before: it sets members to constants, or where they are missing.
+pub(super) fn is_repeatable(stage: &Stage) -> bool {
+    let mut settings = Vec::new();
+    let is_known = if stage.is_apply() {
+        set_fields(stage.cel(), &mut Vec::new(), &mut settings);
+        true
+    } else {
+        add_steps(stage.cel(), &mut settings)
+    };
+    let is_own = |names: &[Name], value: &Cel| match value {
+        Cel::Call { of: Some(path), name: "orValue", arguments } => {
+            arguments.iter().all(Cel::is_constant) && names_in_object(path).as_deref() == Some(names)
+        }
+        _ => false,
+    };
+    is_known
+        && settings.iter().all(|(names, value)| {
+            matches!(names.last(), Some(Name::Key(_)) | None) && (value.is_constant() || is_own(names, value))
+        })
+}
+
+/// What an apply configuration sets.
+fn set_fields<'c>(cel: &'c Cel, at: &mut Vec<Name>, found: &mut Vec<(Vec<Name>, &'c Cel)>) {
+    let members: Vec<(Name, &Cel)> = match cel {
+        Cel::Message { fields, .. } => {
+            fields.iter().map(|field| (Name::Key(field.key.clone()), &field.value)).collect()
+        }
+        Cel::Map(entries) => {
+            let name = |key: &Cel| key.as_text().map_or(Name::Any, |text| Name::Key(text.to_owned()));
+            entries.iter().map(|entry| (name(&entry.key), &entry.value)).collect()
+        }
+        _ => return found.push((at.clone(), cel)),
+    };
+    for (name, value) in members {
+        at.push(name);
+        set_fields(value, at, found);
+        at.pop();
+    }
+}
+
+/// What the steps of a JSON patch set; `false` if they may do something else.
+fn add_steps<'c>(cel: &'c Cel, found: &mut Vec<(Vec<Name>, &'c Cel)>) -> bool {
+    match cel {
+        Cel::List(parts) | Cel::Chain { operator: Operator::Plus, operands: parts } => {
+            parts.iter().all(|part| add_steps(part, found))
+        }
+        Cel::Message { fields, .. } => {
+            let field = |key: &str| fields.iter().find(|field| field.key == key).map(|field| &field.value);
+            let (Some(path), Some(value)) = (field("path"), field("value")) else { return false };
+            found.push((pointer(path), value));
+            field("op").and_then(Cel::as_text) == Some("add")
+        }
+        // A map that is missing.
+        Cel::If { condition, then, otherwise } => {
+            let Cel::Not(test) = &**condition else { return false };
+            let start = found.len();
+            let is_step = add_steps(then, found) && **otherwise == Cel::List(Vec::new());
+            let missing = test.tested_path().and_then(|path| names_in_object(&path));
+            let sets = |(names, value): &(Vec<Name>, &Cel)| {
+                Some(names) == missing.as_ref() && **value == Cel::Map(Vec::new())
+            };
+            is_step && found.drain(start..).all(|setting| sets(&setting))
+        }
+        _ => false,
+    }
+}
+
+/// The names of a path in the object, or in its template.
+fn names_in_object(path: &Cel) -> Option<Vec<Name>> {
+    let read = path_of(path)?;
+    match (&*read.root, read.names.split_first()) {
+        ("object", _) => Some(read.names),
+        ("variables", Some((Name::Key(name), below))) if is_template(name) => Some(below.to_vec()),
+        _ => None,
+    }
+}
+
 /// A value that is read after it was changed.
 pub(super) fn changed(value: &Cel) -> Problem {
     Problem::new(

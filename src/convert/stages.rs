@@ -10,7 +10,7 @@ use super::problem::{Problem, Refusal};
 use crate::value::Pointer;
 
 /// A mutation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Stage {
     /// When it applies, beside the conditions of the rule.
     pub(super) condition: Cel,
@@ -18,7 +18,7 @@ pub(super) struct Stage {
 }
 
 /// What a mutation does.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Change {
     Apply(Cel),
     Patch(Cel),
@@ -114,7 +114,9 @@ impl Stage {
         let condition = Cel::all(vec![rule.clone(), self.condition.clone()]);
         match &self.change {
             Change::Apply(cel) => Cel::if_else(condition, cel.clone(), Cel::message("Object", Vec::new())),
-            Change::Patch(cel) => Cel::if_else(condition, cel.clone(), Cel::List(Vec::new())),
+            Change::Patch(cel) => {
+                Cel::if_else(condition, cel.rewritten(&without_index), Cel::List(Vec::new()))
+            }
         }
     }
 
@@ -159,6 +161,16 @@ pub(super) fn joined(stages: Vec<Stage>, variables: &[Variable]) -> Vec<Stage> {
         }
     }
     found
+}
+
+/// A loop that does not need the index of its elements.
+fn without_index(cel: &Cel) -> Option<Cel> {
+    let Cel::Call { of: Some(list), name: "transformList", arguments } = cel else { return None };
+    let (index, rest) = arguments.split_first()?;
+    let is_index = |part: &Cel| part == index;
+    let is_used = rest.iter().any(|part| part.any_part(&is_index));
+    let rest: Vec<Cel> = rest.iter().map(|part| part.rewritten(&without_index)).collect();
+    (!is_used).then(|| list.rewritten(&without_index).call("map", rest))
 }
 
 /// Two parts of an apply configuration that set different fields.

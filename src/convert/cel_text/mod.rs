@@ -419,6 +419,20 @@ impl Cel {
         }
     }
 
+    /// Whether it is the same for every request.
+    pub(super) fn is_constant(&self) -> bool {
+        match self {
+            Self::Text(_) => true,
+            Self::Atom(text) => matches!(&**text, "true" | "false" | "null") || text.parse::<f64>().is_ok(),
+            Self::List(items) => items.iter().all(Self::is_constant),
+            Self::Map(entries) => {
+                entries.iter().all(|entry| entry.key.is_constant() && entry.value.is_constant())
+            }
+            Self::Message { fields, .. } => fields.iter().all(|field| field.value.is_constant()),
+            _ => false,
+        }
+    }
+
     pub(super) fn children(&self) -> Vec<&Self> {
         match self {
             Self::Atom(_) | Self::Text(_) => Vec::new(),

@@ -42,7 +42,7 @@ impl Cel {
     }
 
     /// The optional path that a test finds present.
-    fn tested_path(&self) -> Option<Self> {
+    pub(in crate::convert) fn tested_path(&self) -> Option<Self> {
         match self {
             Self::Call { of: Some(path), name: "hasValue", .. } => Some((**path).clone()),
             Self::Call { of: None, name: "has", arguments } => match arguments.as_slice() {

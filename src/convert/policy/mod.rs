@@ -2,6 +2,7 @@
 
 mod document;
 mod names;
+mod same_change;
 mod variables;
 
 use crate::convert::cel_text::{Cel, Operator};
@@ -107,9 +108,19 @@ impl Builder<'_> {
         if let Some(first) = shared {
             conditions = match_conditions(&first.tests);
         }
-        for (index, rule) in self.rules.iter().enumerate() {
-            let own =
-                if shared.is_some() { Cel::bool(true) } else { self.own_condition(rule, shares_namespaces) };
+        let groups = if applies_one {
+            self.rules.iter().map(|rule| vec![*rule]).collect()
+        } else {
+            same_change::groups(self.rules)
+        };
+        for (index, group) in groups.iter().enumerate() {
+            let Some((rule, others)) = group.split_first() else { continue };
+            let own = if shared.is_some() {
+                Cel::bool(true)
+            } else {
+                let own = group.iter().map(|rule| self.own_condition(rule, shares_namespaces));
+                if others.is_empty() { Cel::all(own.collect()) } else { same_change::either(own.collect()) }
+            };
             let start = variables.len();
             let is_known = |variable: &Variable, known: &[Variable]| {
                 known.iter().any(|one| one.name == variable.name && one.cel == variable.cel)
@@ -119,12 +130,23 @@ impl Builder<'_> {
                     variables.push(variable.clone());
                 }
             }
+            // All of them are one mutation.
+            let own = if groups.len() == 1 && !own.is_true() {
+                let name = condition_name(&own, &rule.pointer, &conditions);
+                conditions.push((name, own));
+                Cel::bool(true)
+            } else {
+                own
+            };
             let own = if applies_one {
                 one_of_several(rule, own, &mut applied, &mut variables, taken)
             } else {
                 own
             };
             self.add_rule(rule, own, &mut variables, &mut mutations, taken);
+            if let Some(mutation) = mutations.last_mut() {
+                mutation.comments.extend(others.iter().flat_map(|rule| comments_of(rule)));
+            }
             if index > 0 {
                 renew_template(rule, start, &mut variables, taken);
             }
@@ -206,18 +228,7 @@ impl Builder<'_> {
             if index > 0 {
                 comments.push(format!("rule {}: {}", rule.name, stage.purpose()));
             } else {
-                comments.push(format!("rule {}", rule.name));
-                comments.extend(rule.comments.iter().cloned());
-                comments.extend(
-                    rule.accepted
-                        .iter()
-                        .map(|difference| format!("accepted difference: {}", difference.name())),
-                );
-                if rule.targets.as_ref().is_some_and(|targets| !targets.on_policy_update) {
-                    comments.push(
-                        "also runs when this policy is created, for the triggers that exist".to_owned(),
-                    );
-                }
+                comments = comments_of(rule);
             }
             mutations.push(Mutation {
                 is_apply: stage.is_apply(),
@@ -226,6 +237,18 @@ impl Builder<'_> {
             });
         }
     }
+}
+
+/// What is said of a rule before its first mutation.
+fn comments_of(rule: &Converted) -> Vec<String> {
+    let mut comments = vec![format!("rule {}", rule.name)];
+    comments.extend(rule.comments.iter().cloned());
+    let accepted = rule.accepted.iter();
+    comments.extend(accepted.map(|difference| format!("accepted difference: {}", difference.name())));
+    if rule.targets.as_ref().is_some_and(|targets| !targets.on_policy_update) {
+        comments.push("also runs when this policy is created, for the triggers that exist".to_owned());
+    }
+    comments
 }
 
 /// Leaves out mutations of rules that never apply, where others do.

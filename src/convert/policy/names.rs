@@ -1,6 +1,6 @@
 //! Names of match conditions.
 
-use crate::convert::cel_text::Cel;
+use crate::convert::cel_text::{Cel, Operator};
 use crate::convert::path::{AT, is_template};
 use crate::value::{Pointer, Segment};
 
@@ -28,7 +28,10 @@ pub(super) fn condition_name(cel: &Cel, at: &Pointer, known: &[(String, Cel)]) -
     fields.retain(|field| !elements.contains(field));
     let fields = match fields.as_slice() {
         [one] => Some(one.clone()),
-        [one, other] => Some(format!("{one}-and-{other}")),
+        [one, other] => Some(match cel {
+            Cel::Chain { operator: Operator::Or, .. } => format!("{one}-or-{other}"),
+            _ => format!("{one}-and-{other}"),
+        }),
         _ => None,
     };
     let named = fields.map(|fields| if is_exclude { format!("exclude-{fields}") } else { fields });
