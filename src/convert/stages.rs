@@ -183,7 +183,7 @@ fn merged(one: &Cel, other: &Cel) -> Option<Cel> {
     for field in more {
         match fields.iter_mut().find(|known| known.key == field.key) {
             Some(known) if !known.optional && !field.optional => {
-                known.value = merged(&known.value, &field.value)?
+                known.value = merged(&known.value, &field.value)?;
             }
             Some(_) => return None,
             None => fields.push(field.clone()),
