@@ -15,6 +15,7 @@ mod dependence;
 mod emit;
 mod expression;
 mod image_registry;
+mod joined_stages;
 mod json_patch;
 mod kinds;
 mod loops;

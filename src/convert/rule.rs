@@ -11,6 +11,7 @@ use super::conditions::{self, Tests};
 use super::context::{self, Variable};
 use super::dependence;
 use super::expression::Scope;
+use super::joined_stages;
 use super::json_patch;
 use super::kinds::Kind;
 use super::loops::Loops;
@@ -20,7 +21,7 @@ use super::path::{AT, Base, Path, TEMPLATE, Workload};
 use super::place::Place;
 use super::problem::{Difference, Problem, Refusal};
 use super::selection::{Selection, Targets, selection};
-use super::stages::{self, Change, Stage};
+use super::stages::{Change, Stage};
 use super::ty::{Merging, Ty};
 use super::{Options, Target};
 
@@ -129,7 +130,7 @@ fn convert_as(input: &RuleInput<'_>, options: &Options, taken: &mut Vec<String>)
     let body =
         Body { options, root: &root, scope: &scope, kinds: &body_kinds, variables: &variables, at: pointer };
     let start = scope.noted();
-    let mut stages = stages::joined(body.stages(rule, &mut tests)?, &variables);
+    let mut stages = joined_stages::joined(body.stages(rule, &mut tests)?, &variables);
     refuse_nothing(&stages, pointer)?;
     let values: Vec<Cel> = scope.values_since(start).into_iter().map(|(value, _)| value).collect();
     refuse_recomputed(input, &tests, &values, (&stages, &variables), is_native)?;

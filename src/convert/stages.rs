@@ -1,9 +1,7 @@
 //! The mutations of a rule.
 
-use super::cel_text::{Cel, Operator, joined_lists};
+use super::cel_text::{Cel, Operator};
 use super::conditions::Tests;
-use super::context::Variable;
-use super::dependence::depend;
 use super::overlay::Fragment;
 use super::patches::{Patch, is_reordered, steps};
 use super::problem::{Problem, Refusal};
@@ -96,19 +94,6 @@ impl Stage {
             if visited == list && element == variable && own.includes(condition))
     }
 
-    /// Both as one mutation, if they are of one type and have the same condition.
-    fn with(&self, other: &Self) -> Option<Self> {
-        let change = match (&self.change, &other.change) {
-            _ if self.condition != other.condition => return None,
-            (Change::Apply(one), Change::Apply(other)) => Change::Apply(merged(one, other)?),
-            (Change::Patch(one), Change::Patch(other)) => {
-                Change::Patch(joined_lists([one, other].map(Clone::clone)))
-            }
-            _ => return None,
-        };
-        Some(Self { condition: self.condition.clone(), change })
-    }
-
     /// The expression, under a condition.
     pub(super) fn expression(&self, rule: &Cel) -> Cel {
         let condition = Cel::all(vec![rule.clone(), self.condition.clone()]);
@@ -147,22 +132,6 @@ impl Stage {
     }
 }
 
-/// As few mutations as do the same: one joins an earlier one where neither, nor one between them, changes what the other
-/// reads or writes.
-pub(super) fn joined(stages: Vec<Stage>, variables: &[Variable]) -> Vec<Stage> {
-    let mut found: Vec<Stage> = Vec::with_capacity(stages.len());
-    for stage in stages {
-        let passed = found.iter().rev().take_while(|earlier| !depend(earlier, &stage, variables));
-        let start = found.len() - passed.count();
-        let place = (start..found.len()).find_map(|index| Some((index, found[index].with(&stage)?)));
-        match place {
-            Some((index, joined)) => found[index] = joined,
-            None => found.push(stage),
-        }
-    }
-    found
-}
-
 /// A loop that does not need the index of its elements.
 fn without_index(cel: &Cel) -> Option<Cel> {
     let Cel::Call { of: Some(list), name: "transformList", arguments } = cel else { return None };
@@ -171,25 +140,6 @@ fn without_index(cel: &Cel) -> Option<Cel> {
     let is_used = rest.iter().any(|part| part.any_part(&is_index));
     let rest: Vec<Cel> = rest.iter().map(|part| part.rewritten(&without_index)).collect();
     (!is_used).then(|| list.rewritten(&without_index).call("map", rest))
-}
-
-/// Two parts of an apply configuration that set different fields.
-fn merged(one: &Cel, other: &Cel) -> Option<Cel> {
-    let (Cel::Message { name, fields }, Cel::Message { name: other_name, fields: more }) = (one, other)
-    else {
-        return None;
-    };
-    let mut fields = fields.clone();
-    for field in more {
-        match fields.iter_mut().find(|known| known.key == field.key) {
-            Some(known) if !known.optional && !field.optional => {
-                known.value = merged(&known.value, &field.value)?;
-            }
-            Some(_) => return None,
-            None => fields.push(field.clone()),
-        }
-    }
-    (name == other_name).then(|| Cel::Message { name: name.clone(), fields })
 }
 
 /// Whether all steps of a JSON patch write lists of what lists have.
