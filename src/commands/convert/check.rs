@@ -34,7 +34,7 @@ pub(super) fn run(task: &Task, output: Option<Output>, options: &RunOptions, rep
     let Some(prover) = Prover::new(task, options, loaded.iter().flatten(), reporter) else { return };
     // As everywhere, nothing is printed if an input cannot be read.
     let Some(pairs) = loaded.into_iter().collect::<Option<Vec<_>>>() else { return };
-    let all: Vec<Checked> = pairs.iter().map(|pair| prover.prove(pair, reporter)).collect();
+    let all: Vec<Checked> = prover.prove(pairs.iter(), reporter);
     prover.finish(reporter);
     print(&all, output, reporter);
     for ((pair, paths), checked) in pairs.iter().zip(&found.pairs).zip(&all) {

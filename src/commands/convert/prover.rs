@@ -1,7 +1,9 @@
 //! The proofs of a run: what they share, and how policies are read for them.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+
+use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::commands::live;
 use crate::commands::manifests::manifests;
@@ -100,8 +102,23 @@ impl<'a> Prover<'a> {
         Some(Self { task, options, proof, session, world, given })
     }
 
-    /// Proves a pair.
-    pub(super) fn prove(&self, pair: &Pair<'_>, reporter: &mut Reporter) -> Checked {
+    /// Proves pairs, several at once; the results are in their order.
+    pub(super) fn prove<'p>(
+        &self,
+        pairs: impl Iterator<Item = &'p Pair<'p>>,
+        reporter: &mut Reporter,
+    ) -> Vec<Checked> {
+        let pairs: Vec<&Pair<'_>> = pairs.collect();
+        let reporter = Mutex::new(reporter);
+        let advance = |requests| {
+            if let Ok(mut reporter) = reporter.lock() {
+                reporter.advance(requests);
+            }
+        };
+        pairs.into_par_iter().map(|pair| self.prove_one(pair, &advance)).collect()
+    }
+
+    fn prove_one(&self, pair: &Pair<'_>, advance: &(dyn Fn(usize) + Sync)) -> Checked {
         // Where Kyverno refuses the new policies, that was reported where it matters.
         let dialect = Dialect { semantics: Semantics::Kyverno, ..self.options.dialect };
         let in_kyverno = policies_in(&pair.source, dialect, self.options).ok();
@@ -114,7 +131,7 @@ impl<'a> Prover<'a> {
             // A cluster is asked for objects that exist alone.
             is_world_of_all: !self.options.uses_cluster_state(),
         };
-        let proof = prove(&input, &self.proof, &mut |requests| reporter.advance(requests));
+        let proof = prove(&input, &self.proof, &mut |requests| advance(requests));
         Checked::new(pair.name.clone(), proof, &self.task.accept)
     }
 

@@ -167,8 +167,8 @@ fn prove_all(
     let Some(prover) = Prover::new(task, options, pairs.iter().map(|(_, pair)| pair), reporter) else {
         return false;
     };
-    for (index, pair) in &pairs {
-        let checked = prover.prove(pair, reporter);
+    let proven = prover.prove(pairs.iter().map(|(_, pair)| pair), reporter);
+    for ((index, _), checked) in pairs.iter().zip(proven) {
         if let Some(one) = converted.get_mut(*index) {
             one.checked = Some(checked);
         }
