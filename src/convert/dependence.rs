@@ -3,7 +3,7 @@
 //! The variables of a classic rule are those of the object before the rule. A mutation of a CEL policy sees the object as
 //! the mutations before left it.
 
-use super::cel_text::{Cel, Entry, Operator};
+use super::cel_text::{Cel, Entry, Operator, bound_names};
 use super::context::Variable;
 use super::patches::is_reordered;
 use super::path::{AT, is_template};
@@ -105,10 +105,12 @@ pub(super) fn is_repeatable(stage: &Stage) -> bool {
         }
         _ => false,
     };
+    // What is added at an index of a list comes again.
+    let is_member = |names: &[Name]| matches!(names.last(), Some(Name::Key(key)) if !key.bytes().all(|byte| byte.is_ascii_digit()));
     is_known
-        && settings.iter().all(|(names, value)| {
-            matches!(names.last(), Some(Name::Key(_)) | None) && (value.is_constant() || is_own(names, value))
-        })
+        && settings
+            .iter()
+            .all(|(names, value)| is_member(names) && (value.is_constant() || is_own(names, value)))
 }
 
 /// What an apply configuration sets.
@@ -285,11 +287,8 @@ fn resolved_reads(cel: &Cel) -> Vec<Read> {
 /// The list of a loop, the name of its elements, and what is evaluated for each.
 fn looped(cel: &Cel) -> Option<(&Cel, &str, &[Cel])> {
     let Cel::Call { of: Some(list), name, arguments } = cel else { return None };
-    let (variable, body) = match *name {
-        "map" | "filter" | "exists" | "exists_one" | "all" => arguments.split_first()?,
-        "transformList" => arguments.get(1..)?.split_first()?,
-        _ => return None,
-    };
+    let last = bound_names(name).checked_sub(1)?;
+    let (variable, body) = arguments.get(last..)?.split_first()?;
     let Cel::Atom(variable) = variable else { return None };
     Some((list, variable, body))
 }

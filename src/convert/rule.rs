@@ -134,8 +134,10 @@ fn convert_as(input: &RuleInput<'_>, options: &Options, taken: &mut Vec<String>)
     refuse_nothing(&stages, pointer)?;
     let values: Vec<Cel> = scope.values_since(start).into_iter().map(|(value, _)| value).collect();
     refuse_recomputed(input, &tests, &values, (&stages, &variables), is_native)?;
-    if let ([only], true) = (stages.as_slice(), input.is_alone) {
-        tests.tests.retain(|test| test.fails || !only.asks_for(&test.cel));
+    // A test that may fail would be asked where one before it did not hold.
+    if let ([only], true) = (stages.as_slice(), input.is_alone && !tests.tests.iter().any(|test| test.fails))
+    {
+        tests.tests.retain(|test| !only.asks_for(&test.cel));
     }
     let mut still_holds = input.is_alone;
     for stage in &mut stages {

@@ -283,11 +283,7 @@ impl Cel {
         match self {
             Self::Atom(text) => text == name,
             Self::Call { of, name: method, arguments } => {
-                let binds = match *method {
-                    "map" | "filter" | "exists" | "all" | "sortBy" => 1,
-                    "transformList" | "transformMap" => 2,
-                    _ => 0,
-                };
+                let binds = bound_names(method);
                 let is_bound = arguments
                     .iter()
                     .take(binds)
@@ -445,6 +441,15 @@ impl Cel {
             Self::Map(entries) => entries.iter().flat_map(|entry| [&entry.key, &entry.value]).collect(),
             Self::Message { fields, .. } => fields.iter().map(|field| &field.value).collect(),
         }
+    }
+}
+
+/// How many of the arguments of a function are names that it binds, the last for the elements of its list.
+pub(super) fn bound_names(function: &str) -> usize {
+    match function {
+        "map" | "filter" | "exists" | "all" | "sortBy" => 1,
+        "transformList" | "transformMap" => 2,
+        _ => 0,
     }
 }
 

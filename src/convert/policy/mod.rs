@@ -263,8 +263,12 @@ fn leave_out_idle(mutations: &mut Vec<Mutation>) {
         mutations.extend(idle);
         return;
     };
-    let names = idle.iter().filter_map(|mutation| mutation.comments.first());
-    first.comments.splice(0..0, names.map(|name| format!("{name}: it never applies")));
+    let of_idle = idle.iter().flat_map(|mutation| {
+        let (name, rest) = mutation.comments.split_first().unzip();
+        let name = name.map(|name| format!("{name}: it never applies"));
+        name.into_iter().chain(rest.into_iter().flatten().cloned())
+    });
+    first.comments.splice(0..0, of_idle);
     *mutations = left;
 }
 
