@@ -8,7 +8,7 @@ use super::context::Variable;
 use super::patches::is_reordered;
 use super::path::{AT, is_template};
 use super::problem::Problem;
-use super::stages::Stage;
+use super::stages::{Change, Stage};
 
 /// A path that an expression reads: the name that it begins with, and the names below.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,25 +92,44 @@ fn meet(
 
 /// Whether a mutation changes nothing where it was made before: it sets members to constants, or where they are missing.
 pub(super) fn is_repeatable(stage: &Stage) -> bool {
-    let mut settings = Vec::new();
-    let is_known = if stage.is_apply() {
-        set_fields(stage.cel(), &mut Vec::new(), &mut settings);
-        true
-    } else {
-        add_steps(stage.cel(), &mut settings)
-    };
-    let is_own = |names: &[Name], value: &Cel| match value {
-        Cel::Call { of: Some(path), name: "orValue", arguments } => {
-            arguments.iter().all(Cel::is_constant) && names_in_object(path).as_deref() == Some(names)
-        }
-        _ => false,
-    };
+    let Some(settings) = settings(stage) else { return false };
     // What is added at an index of a list comes again.
     let is_member = |names: &[Name]| matches!(names.last(), Some(Name::Key(key)) if !key.bytes().all(|byte| byte.is_ascii_digit()));
-    is_known
-        && settings
-            .iter()
-            .all(|(names, value)| is_member(names) && (value.is_constant() || is_own(names, value)))
+    settings.iter().all(|(names, value)| {
+        let is_own = value_if_missing(names, value).is_some_and(|(_, value)| value.is_constant());
+        is_member(names) && (value.is_constant() || is_own)
+    })
+}
+
+/// A mutation that sets a single member, where it is missing: the path of the member, and the same mutation for objects
+/// that do not have it.
+pub(super) fn only_if_missing(stage: &Stage) -> Option<(Cel, Stage)> {
+    let settings = settings(stage)?;
+    let [(names, value)] = settings.as_slice() else { return None };
+    let (path, default) = value_if_missing(names, value)?;
+    let without = |cel: &Cel| cel.replaced(value, default);
+    let change = match &stage.change {
+        Change::Apply(cel) => Change::Apply(without(cel)),
+        Change::Patch(cel) => Change::Patch(without(cel)),
+    };
+    Some((path.clone(), Stage { condition: stage.condition.clone(), change }))
+}
+
+/// The members that a mutation sets, and their values. `None` if it may do something else.
+fn settings(stage: &Stage) -> Option<Vec<(Vec<Name>, &Cel)>> {
+    let mut found = Vec::new();
+    if stage.is_apply() {
+        set_fields(stage.cel(), &mut Vec::new(), &mut found);
+        return Some(found);
+    }
+    add_steps(stage.cel(), &mut found).then_some(found)
+}
+
+/// The path of a member, and the value that it gets where it is missing: `object.?a.orValue(value)`.
+fn value_if_missing<'c>(names: &[Name], value: &'c Cel) -> Option<(&'c Cel, &'c Cel)> {
+    let Cel::Call { of: Some(path), name: "orValue", arguments } = value else { return None };
+    let [default] = arguments.as_slice() else { return None };
+    (names_in_object(path).as_deref() == Some(names)).then_some((path, default))
 }
 
 /// What an apply configuration sets.

@@ -356,6 +356,8 @@ impl<'a> Body<'_, 'a> {
                 used: Vec::new(),
                 keeps_order,
                 is_legacy,
+                lists_others: true,
+                around: None,
                 follows_kyverno: self.options.semantics == Semantics::Kyverno,
             }
             .map(overlay, self.root, at)
@@ -363,9 +365,11 @@ impl<'a> Body<'_, 'a> {
         let start = self.scope.noted();
         let accepts_order = self.scope.accepts(Difference::Order);
         let mut fragment = translate(true)?;
-        if accepts_order && (!fragment.before.is_empty() || !fragment.after.is_empty()) {
+        if accepts_order {
             let shorter = translate(false)?;
-            if (&shorter.before, &shorter.after) != (&fragment.before, &fragment.after) {
+            let parts =
+                |fragment: &super::overlay::Fragment| [&fragment.before, &fragment.after].map(Clone::clone);
+            if shorter.apply != fragment.apply || parts(&shorter) != parts(&fragment) {
                 fragment = shorter;
                 self.scope.accepted.borrow_mut().push(Difference::Order);
             }
@@ -390,7 +394,8 @@ impl<'a> Body<'_, 'a> {
         let values = self.scope.values_since(start).into_iter();
         let missing = values.filter(|(value, fails)| *fails && !value.is_of_loop()).map(|(value, _)| value);
         let is_known = |value: &Cel| tests.tests.iter().any(|test| test.cel.proves(value));
-        let missing: Vec<Cel> = missing.filter(|value| !is_known(value)).collect();
+        let mut missing: Vec<Cel> = missing.filter(|value| !is_known(value)).collect();
+        missing.dedup();
         if !missing.is_empty() {
             let count = Cel::int(missing.len());
             let list = Cel::List(super::val::homogeneous(missing));

@@ -122,6 +122,11 @@ impl Stage {
         }
     }
 
+    /// Whether it lists the other elements of a list behind its own.
+    pub(super) fn lists_others(&self) -> bool {
+        self.is_apply() && self.cel().any_part(&is_key_of_others)
+    }
+
     /// Whether it writes lists of what lists have, in another order.
     pub(super) fn only_reorders(&self) -> bool {
         matches!(&self.change, Change::Patch(cel) if only_reorders(cel))
@@ -140,6 +145,17 @@ fn without_index(cel: &Cel) -> Option<Cel> {
     let is_used = rest.iter().any(|part| part.any_part(&is_index));
     let rest: Vec<Cel> = rest.iter().map(|part| part.rewritten(&without_index)).collect();
     (!is_used).then(|| list.rewritten(&without_index).call("map", rest))
+}
+
+/// Elements that have nothing but their key: `list.filter(e, …).map(e, Object{name: e.name})`.
+fn is_key_of_others(cel: &Cel) -> bool {
+    let Cel::Call { of: Some(list), name: "map", arguments } = cel else { return false };
+    let ([variable, Cel::Message { fields, .. }], Cel::Call { name: "filter", .. }) =
+        (arguments.as_slice(), &**list)
+    else {
+        return false;
+    };
+    matches!(fields.as_slice(), [key] if key.value == variable.clone().member(&key.key))
 }
 
 /// Whether all steps of a JSON patch write lists of what lists have.

@@ -96,6 +96,8 @@ impl<'a> Loops<'_, 'a> {
                 used,
                 keeps_order,
                 is_legacy: false,
+                lists_others: true,
+                around: None,
                 follows_kyverno: self.options.semantics == Semantics::Kyverno,
             };
             let mut root = self.root.clone();

@@ -38,6 +38,12 @@ impl<'a> Overlay<'_, 'a> {
         self.used.iter().cloned().chain([variable.to_owned()]).collect()
     }
 
+    /// For the elements of a list.
+    pub(super) fn in_loop<'s>(&'s self, scope: &'s Scope<'a>, variable: &str) -> Overlay<'s, 'a> {
+        let used = self.used_with(variable);
+        Overlay { scope, depth: self.depth + 1, used, around: None, ..*self.parts() }
+    }
+
     pub(super) fn inside(&self, variable: &str) -> Scope<'a> {
         self.scope.in_loop(variable)
     }
@@ -124,15 +130,40 @@ impl<'a> Overlay<'_, 'a> {
         if !moves.is_empty() {
             super::merge_stages(&mut fragment.before, vec![vec![fronted(place, &moves)]]);
         }
+        // Lists with several keys keep their order.
+        if let ([key], false, true) = (keys, names.is_empty(), self.keeps_order_of(place)) {
+            let is_other = other_than(&variable, keys, &names);
+            if selected.is_empty() && self.lists_others && has_unique_keys(place) {
+                parts.push(self.others(place, &variable, key, is_other));
+            } else {
+                let reorder = reordered(place, &variable, keys, &names);
+                super::merge_stages(&mut fragment.after, vec![vec![reorder]]);
+            }
+        }
         if !parts.is_empty() {
             fragment.apply = Some(Cel::joined(Operator::Plus, parts));
         }
-        // Lists with several keys keep their order.
-        if !names.is_empty() && self.keeps_order_of(place) && keys.len() == 1 {
-            let reorder = reordered(place, &variable, keys, &names);
-            super::merge_stages(&mut fragment.after, vec![vec![reorder]]);
-        }
         Ok(fragment)
+    }
+
+    /// A list of the object, as a configuration reads it.
+    fn read(&self, place: &Place<'a>) -> Cel {
+        let list = place.path.or(Cel::List(Vec::new()));
+        match &self.around {
+            Some((variable, own)) => {
+                own.clone().call("map", [Cel::atom(&**variable), list]).call("flatten", [])
+            }
+            None => list,
+        }
+    }
+
+    /// The other elements of a list, by their keys alone: listed behind those of an overlay, they follow them.
+    fn others(&self, place: &Place<'a>, variable: &str, key: &str, is_other: Cel) -> Cel {
+        let value = Cel::atom(variable).member(key);
+        let only_key = vec![Entry { key: key.to_owned(), value, optional: false }];
+        let element = Cel::message(place.constructor.clone(), only_key);
+        let others = self.read(place).call("filter", [Cel::atom(variable), is_other]);
+        others.call("map", [Cel::atom(variable), element])
     }
 
     /// An element without anchors, and the values of its keys.
@@ -154,8 +185,10 @@ impl<'a> Overlay<'_, 'a> {
         }
         let inner_place = place.element(variable, index);
         let scope = self.scope.in_loop(variable);
-        let overlay =
-            Overlay { scope: &scope, depth: self.depth + 1, used: self.used_with(variable), ..*self.parts() };
+        let is_it = key_test(variable, keys, &names);
+        let own = self.read(place).call("filter", [Cel::atom(variable), is_it.clone()]);
+        let mut overlay = self.in_loop(&scope, variable);
+        overlay.around = Some((variable.to_owned(), own));
         let inner = overlay.map(element.value, &inner_place, &element.at)?;
         if !inner.tests.is_empty() || !inner.globals.is_empty() {
             return self.refuse(
@@ -165,7 +198,6 @@ impl<'a> Overlay<'_, 'a> {
                 "split the rule",
             );
         }
-        let is_it = key_test(variable, keys, &names);
         let each = |body: Vec<Patch>| Patch::Each {
             list: place.path.strict(),
             index: index.to_owned(),
@@ -212,8 +244,7 @@ impl<'a> Overlay<'_, 'a> {
         };
         let inner_place = place.element(variable, index);
         let scope = self.scope.in_loop(variable);
-        let overlay =
-            Overlay { scope: &scope, depth: self.depth + 1, used: self.used_with(variable), ..*self.parts() };
+        let overlay = self.in_loop(&scope, variable);
         let inner = overlay.map(&value, &inner_place, &element.at)?;
         if !inner.globals.is_empty() {
             return self.refuse(
@@ -351,15 +382,26 @@ fn reordered(place: &Place<'_>, variable: &str, keys: &[String], names: &[Vec<Ce
     let tests: Vec<Cel> = names.iter().map(|values| key_test(variable, keys, values)).collect();
     let mut parts: Vec<Cel> =
         tests.iter().map(|test| list().call("filter", [name(), test.clone()])).collect();
-    let rest = match (keys, names) {
-        ([key], [_, _, ..]) => {
-            let values = names.iter().filter_map(|values| values.first().cloned()).collect();
-            name().member(key).compare(Operator::In, Cel::List(values)).negated()
-        }
-        _ => Cel::any(tests).negated(),
-    };
+    let rest = other_than(variable, keys, names);
     parts.push(list().call("filter", [name(), rest]));
     Patch::step(Cel::patch("replace", place.location.cel(), Some(Cel::joined(Operator::Plus, parts))))
+}
+
+/// Whether an element has none of these keys.
+fn other_than(variable: &str, keys: &[String], names: &[Vec<Cel>]) -> Cel {
+    match (keys, names) {
+        ([key], [_, _, ..]) => {
+            let values = names.iter().filter_map(|values| values.first().cloned()).collect();
+            Cel::atom(variable).member(key).compare(Operator::In, Cel::List(values)).negated()
+        }
+        _ => Cel::any(names.iter().map(|values| key_test(variable, keys, values)).collect()).negated(),
+    }
+}
+
+/// Whether the API server refuses two elements with the same key, so that a configuration may list all of them.
+fn has_unique_keys(place: &Place<'_>) -> bool {
+    const LISTS: [&str; 5] = ["containers", "initContainers", "volumes", "volumeMounts", "volumeDevices"];
+    place.steps.last().and_then(Option::as_deref).is_some_and(|name| LISTS.contains(&name))
 }
 
 /// A loop over a list that may be missing before it is merged.

@@ -195,12 +195,7 @@ impl<'a> Overlay<'_, 'a> {
         let is_atomic_element = inner_place.merging() != Merging::Map;
         inner_place.is_patched |= keys.is_empty() || is_atomic_element;
         let scope = self.inside(&variable);
-        let overlay = Overlay {
-            scope: &scope,
-            depth: self.depth + 1,
-            used: self.used_with(&variable),
-            ..*self.parts()
-        };
+        let overlay = self.in_loop(&scope, &variable);
         let inner = overlay.map(item, &inner_place, at)?;
         let condition = Cel::all(inner.tests);
         let list = || place.path.or(Cel::List(Vec::new()));
@@ -281,12 +276,7 @@ impl<'a> Overlay<'_, 'a> {
             && keys.iter().all(|key| key == "protocol" || item.get(key).is_some());
         let list = || place.path.or(Cel::List(Vec::new()));
         let scope = self.inside(&variable);
-        let overlay = Overlay {
-            scope: &scope,
-            depth: self.depth + 1,
-            used: self.used_with(&variable),
-            ..*self.parts()
-        };
+        let overlay = self.in_loop(&scope, &variable);
         if is_applied {
             let inner = overlay.map(item, &element, at)?;
             if inner.patches.is_empty() {
@@ -351,7 +341,8 @@ impl<'a> Overlay<'_, 'a> {
             let variable = self.variable_of(place);
             let scope = self.inside(&variable);
             let used = self.used_with(&variable);
-            let overlay = Overlay { scope: &scope, depth: self.depth + 1, used, ..*self.parts() };
+            let overlay =
+                Overlay { scope: &scope, depth: self.depth + 1, used, around: None, ..*self.parts() };
             let inner = overlay.map(&rest, &patched, at)?;
             loops.push(Patch::Each {
                 list: place.path.or(Cel::List(Vec::new())),

@@ -95,7 +95,8 @@ impl<'a> Overlay<'_, 'a> {
             let mut tests = Fragment::default();
             let only = tests_only(item);
             let inner = self.inside(&variable);
-            let overlay = Overlay { scope: &inner, used: self.used_with(&variable), ..*self.parts() };
+            let overlay =
+                Overlay { scope: &inner, used: self.used_with(&variable), around: None, ..*self.parts() };
             let found = overlay.map(&only, &element, &at)?;
             tests.globals.extend(found.globals);
             let mut all = tests.globals;
@@ -111,7 +112,7 @@ impl<'a> Overlay<'_, 'a> {
                 let list = place.path.strict();
                 Cel::all(vec![place.path.has(), list.call("size", []).equals(Cel::int(0))])
             };
-            fragment.globals.push(Cel::any(vec![passes_empty, exists]));
+            fragment.globals.push(Cel::any(vec![exists, passes_empty]));
         }
         Ok(fragment)
     }

@@ -73,6 +73,10 @@ pub(super) struct Overlay<'o, 'a> {
     pub(super) keeps_order: bool,
     /// Whether it is one of before Kyverno 1.2.
     pub(super) is_legacy: bool,
+    /// Whether a configuration lists the other elements of a list behind its own, so that these come first.
+    pub(super) lists_others: bool,
+    /// The variable for the elements around that no loop of the configuration visits, and these elements.
+    pub(super) around: Option<(String, Cel)>,
     /// Whether it must do what Kyverno does where that is not what is documented.
     pub(super) follows_kyverno: bool,
 }
@@ -300,7 +304,14 @@ impl<'a> Overlay<'_, 'a> {
                 "remove it",
             );
         }
-        let mut written = self.node(&plain, place, at)?;
+        // Where it is added there are no other elements.
+        let whole = Overlay {
+            lists_others: false,
+            used: self.used.clone(),
+            around: self.around.clone(),
+            ..*self.parts()
+        };
+        let mut written = whole.node(&plain, place, at)?;
         let is_conditional = |patch: &Patch| matches!(patch, Patch::Step { condition, guards: None, .. } if !condition.is_true());
         if written.patches.iter().any(is_conditional) && written.apply.is_none() {
             return Ok(added_if_present(written, place, missing));

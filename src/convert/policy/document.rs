@@ -1,7 +1,7 @@
 //! The document of the new policy.
 
 use crate::convert::Target;
-use crate::convert::cel_text::Cel;
+use crate::convert::cel_text::{Cel, Operator};
 use crate::convert::constraints::resource_rules;
 use crate::convert::context::Variable;
 use crate::convert::emit::Output;
@@ -36,6 +36,7 @@ impl Builder<'_> {
         // The conditions of the webhook are those of the new policy. They are evaluated first, and their errors count.
         let copied = self.document.path(&["spec", "webhookConfiguration", "matchConditions"]);
         let copied = copied.and_then(Value::as_array).unwrap_or_default();
+        comment_on(if copied.is_empty() { conditions } else { &[] }, &mut output);
         if conditions.is_empty() && !copied.is_empty() {
             spec.push(("matchConditions", Value::array(copied.to_vec())));
         } else if !conditions.is_empty() {
@@ -228,4 +229,28 @@ impl Builder<'_> {
         let rules = self.document.path(&["spec", "rules"]).cloned().unwrap_or_default().to_json();
         format!("{kind}/{name}@{}", short_hash(&rules))
     }
+}
+
+/// What a reader may ask of conditions.
+fn comment_on(conditions: &[(String, Cel)], output: &mut Output) {
+    let list = Pointer::ROOT.key("spec").key("matchConditions");
+    for (index, (_, cel)) in conditions.iter().enumerate() {
+        if cel.any_part(&passes_empty) {
+            output.comments.push((
+                list.index(index),
+                vec!["an empty list meets the anchor of the classic rule, too".to_owned()],
+            ));
+        }
+    }
+}
+
+/// `list.exists(…) || list.size() == 0`.
+fn passes_empty(cel: &Cel) -> bool {
+    let Cel::Chain { operator: Operator::Or, operands } = cel else { return false };
+    let is_empty = |part: &Cel| {
+        let Cel::Chain { operator: Operator::Equal, operands } = part else { return false };
+        matches!(operands.as_slice(), [Cel::Call { name: "size", .. }, zero] if *zero == Cel::int(0))
+    };
+    operands.iter().any(|part| part.any_part(&is_empty))
+        && operands.iter().any(|part| matches!(part, Cel::Call { name: "exists", .. }))
 }

@@ -8,6 +8,7 @@ mod variables;
 use crate::convert::cel_text::{Cel, Operator};
 use crate::convert::conditions::Tests;
 use crate::convert::context::{Variable, variable_name};
+use crate::convert::dependence;
 use crate::convert::emit::Output;
 use crate::convert::kinds::Kind;
 use crate::convert::path::AT;
@@ -143,7 +144,16 @@ impl Builder<'_> {
             } else {
                 own
             };
-            self.add_rule(rule, own, &mut variables, &mut mutations, taken);
+            let alone = if groups.len() == 1 { only_if_missing(rule, group) } else { None };
+            let stages = match alone {
+                Some((test, stage)) => {
+                    let name = condition_name(&test, &rule.pointer, &conditions);
+                    conditions.push((name, test));
+                    vec![stage]
+                }
+                None => rule.stages.clone(),
+            };
+            self.add_rule((rule, &stages), own, &mut variables, &mut mutations, taken);
             if let Some(mutation) = mutations.last_mut() {
                 mutation.comments.extend(others.iter().flat_map(|rule| comments_of(rule)));
             }
@@ -207,13 +217,12 @@ impl Builder<'_> {
 
     fn add_rule(
         &self,
-        rule: &Converted,
+        (rule, stages): (&Converted, &[Stage]),
         own: Cel,
         variables: &mut Vec<Variable>,
         mutations: &mut Vec<Mutation>,
         taken: &mut Vec<String>,
     ) {
-        let stages: Vec<&Stage> = rule.stages.iter().collect();
         // The condition of a rule is that of the object before its first mutation.
         let own = if stages.len() > 1 && !own.is_true() {
             let name = variable_name(&rule.name, taken);
@@ -230,6 +239,12 @@ impl Builder<'_> {
             } else {
                 comments = comments_of(rule);
             }
+            if stage.lists_others() {
+                comments.push(
+                    "its elements come first, as in the classic policy: a merge keeps the order in which all are listed"
+                        .to_owned(),
+                );
+            }
             mutations.push(Mutation {
                 is_apply: stage.is_apply(),
                 expression: stage.expression(&own),
@@ -237,6 +252,15 @@ impl Builder<'_> {
             });
         }
     }
+}
+
+/// That a member is missing, and the mutation of objects that do not have it, where that is all that a rule sets.
+fn only_if_missing(rule: &Converted, group: &[&Converted]) -> Option<(Cel, Stage)> {
+    let ([stage], None) = (rule.stages.as_slice(), &rule.targets) else { return None };
+    // A test that fails counts, whether the member is there or not.
+    let may_fail = group.iter().any(|rule| rule.tests.tests.iter().any(|test| test.fails));
+    let (path, stage) = dependence::only_if_missing(stage).filter(|_| !may_fail)?;
+    Some((path.call("hasValue", []).negated(), stage))
 }
 
 /// What is said of a rule before its first mutation.

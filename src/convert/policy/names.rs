@@ -34,7 +34,12 @@ pub(super) fn condition_name(cel: &Cel, at: &Pointer, known: &[(String, Cel)]) -
         }),
         _ => None,
     };
-    let named = fields.map(|fields| if is_exclude { format!("exclude-{fields}") } else { fields });
+    let prefix = match cel {
+        _ if is_exclude => "exclude-",
+        Cel::Not(test) if matches!(&**test, Cel::Call { name: "hasValue", .. }) => "no-",
+        _ => "",
+    };
+    let named = fields.map(|fields| format!("{prefix}{fields}"));
     let base = named.filter(|name| name.len() < MAX_CHARS - 3);
     let base = base.unwrap_or_else(|| block.unwrap_or("condition").to_owned());
     let taken = |name: &str| known.iter().any(|(one, _)| one == name);
@@ -166,6 +171,8 @@ mod tests {
             object(&["metadata", "labels", "example.com/App"]).or_value(Cel::text("")).equals(Cel::text("x"));
         assert_eq!(name(label.clone(), "exclude"), "exclude-label-app");
         assert_eq!(name(Cel::all(vec![network, label]), "match"), "host-network-and-label-app");
+        let missing = object(&["metadata", "annotations", "example.com/team"]).call("hasValue", []).negated();
+        assert_eq!(name(missing, "mutate"), "no-annotation-team");
         let image = Cel::atom("container").member("image").equals(Cel::text("x"));
         let list = object(&["spec", "containers"]).call("exists", [Cel::atom("container"), image]);
         assert_eq!(name(list, "mutate"), "container-image");
