@@ -303,7 +303,7 @@ impl Side {
 
     /// What each rule, or one that was generated from it, makes of an object.
     fn rows(&self, report: &ObjectReport) -> Vec<Row> {
-        let rows = self.rules().into_iter().map(|(number, rule)| {
+        let rows = self.rules().into_iter().filter_map(|(number, rule)| {
             let policy = self.policies().get(number);
             let name = policy.map(Policy::full_name).unwrap_or_default();
             let is_its = |found: &Text| {
@@ -318,6 +318,10 @@ impl Side {
                     report.rules().filter(|(policy, found)| *policy.policy == *name && is_its(&found.rule));
                 its.map(|(_, found)| &found.outcome)
             };
+            // Kyverno finds no result of a CEL policy for an object that its constraints do not match.
+            if rule.is_none() && outcomes().next().is_none() {
+                return None;
+            }
             let result = if outcomes().any(|outcome| matches!(outcome, Outcome::Patched { .. })) {
                 RowResult::Changed
             } else if rule.is_none() && outcomes().any(|outcome| matches!(outcome, Outcome::NoChange)) {
@@ -325,7 +329,7 @@ impl Side {
             } else {
                 RowResult::Skipped
             };
-            Row { policy: number, rule, result }
+            Some(Row { policy: number, rule, result })
         });
         rows.collect()
     }
