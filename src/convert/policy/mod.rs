@@ -14,7 +14,7 @@ use crate::convert::kinds::Kind;
 use crate::convert::path::AT;
 use crate::convert::rule::Converted;
 use crate::convert::selection::{Targets, kind_is};
-use crate::convert::stages::Stage;
+use crate::convert::stages::{Change, Stage};
 use crate::convert::workloads::place_of_template;
 use crate::convert::{Options, Target};
 use crate::value::{Pointer, Text, Value};
@@ -144,7 +144,7 @@ impl Builder<'_> {
             } else {
                 own
             };
-            let alone = if groups.len() == 1 { only_if_missing(rule, group) } else { None };
+            let alone = if groups.len() == 1 { condition_and_change(rule, group) } else { None };
             let stages = match alone {
                 Some((test, stage)) => {
                     let name = condition_name(&test, &rule.pointer, &conditions);
@@ -254,12 +254,21 @@ impl Builder<'_> {
     }
 }
 
-/// That a member is missing, and the mutation of objects that do not have it, where that is all that a rule sets.
-fn only_if_missing(rule: &Converted, group: &[&Converted]) -> Option<(Cel, Stage)> {
+/// The only mutation of rules as a condition and what is left: where it applies under a condition, or sets a single member
+/// that is missing.
+fn condition_and_change(rule: &Converted, group: &[&Converted]) -> Option<(Cel, Stage)> {
     let ([stage], None) = (rule.stages.as_slice(), &rule.targets) else { return None };
-    // A test that fails counts, whether the member is there or not.
-    let may_fail = group.iter().any(|rule| rule.tests.tests.iter().any(|test| test.fails));
-    let (path, stage) = dependence::only_if_missing(stage).filter(|_| !may_fail)?;
+    // A test that fails counts, whatever the other conditions say.
+    if !stage.condition.is_true() || group.iter().any(|rule| rule.tests.tests.iter().any(|test| test.fails)) {
+        return None;
+    }
+    if let Change::Patch(Cel::If { condition, then, otherwise }) = &stage.change
+        && **otherwise == Cel::List(Vec::new())
+    {
+        let stage = Stage { condition: Cel::bool(true), change: Change::Patch((**then).clone()) };
+        return Some(((**condition).clone(), stage));
+    }
+    let (path, stage) = dependence::only_if_missing(stage)?;
     Some((path.call("hasValue", []).negated(), stage))
 }
 

@@ -36,7 +36,7 @@ pub(super) fn condition_name(cel: &Cel, at: &Pointer, known: &[(String, Cel)]) -
     };
     let prefix = match cel {
         _ if is_exclude => "exclude-",
-        Cel::Not(test) if matches!(&**test, Cel::Call { name: "hasValue", .. }) => "no-",
+        Cel::Not(test) if matches!(&**test, Cel::Call { name: "has" | "hasValue", .. }) => "no-",
         _ => "",
     };
     let named = fields.map(|fields| format!("{prefix}{fields}"));
