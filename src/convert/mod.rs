@@ -6,6 +6,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod api_call;
+mod autogen;
 mod cel_text;
 mod comments;
 mod conditions;

@@ -6,6 +6,7 @@ use crate::resources::Resources;
 use crate::semantics::Semantics;
 use crate::value::{GroupVersionKind, Pointer, Value};
 
+use super::autogen;
 use super::cel_text::{Cel, Entry};
 use super::conditions::{self, Tests};
 use super::context::{self, Variable};
@@ -145,17 +146,19 @@ fn convert_as(input: &RuleInput<'_>, options: &Options, taken: &mut Vec<String>)
         stage.leave_out_created(still_holds.then_some(&tests));
         still_holds &= stage.only_reorders();
     }
-    let autogen =
-        if is_templated { by_kyverno(input, options, &stages, &tests, &selection, &scope) } else { None };
-    match &autogen {
-        Some(_) => {
-            scope.accepted.borrow_mut().push(Difference::ReplicationController);
-            for stage in &mut stages {
-                stage.change = Change::Apply(on_pods(stage.cel()));
-            }
-            for test in &mut tests.tests {
-                test.cel = on_pods(&test.cel);
-            }
+    let by_kyverno = match stages.as_slice() {
+        [stage] if is_templated && input.is_alone => {
+            autogen::by_kyverno(rule, options, stage, &tests, (&selection, &scope))
+        }
+        _ => None,
+    };
+    let is_by_kyverno = by_kyverno.is_some();
+    let mut autogen = None;
+    match by_kyverno {
+        Some(on_pods) => {
+            stages = vec![Stage::apply(on_pods.configuration)];
+            tests.tests = on_pods.tests;
+            autogen = Some(on_pods.controllers);
         }
         None if is_templated => {
             for stage in &mut stages {
@@ -175,7 +178,7 @@ fn convert_as(input: &RuleInput<'_>, options: &Options, taken: &mut Vec<String>)
         tests,
         variables,
         stages,
-        is_templated: is_templated && autogen.is_none(),
+        is_templated: is_templated && !is_by_kyverno,
         autogen,
         skips_background: rule.get("skipBackgroundRequests").and_then(Value::as_bool) != Some(false),
         targets: None,
@@ -451,65 +454,6 @@ impl<'a> Body<'_, 'a> {
         let field = Entry { key: "metadata".to_owned(), value: inner, optional: false };
         Some(Cel::message("Object", vec![field]))
     }
-}
-
-/// The controllers of Pods, if Kyverno's own autogen of the CEL policy does the same but for `ReplicationController`.
-fn by_kyverno(
-    input: &RuleInput<'_>,
-    options: &Options,
-    stages: &[Stage],
-    tests: &Tests,
-    selection: &Selection,
-    scope: &Scope<'_>,
-) -> Option<Vec<String>> {
-    let [stage] = stages else { return None };
-    let is_spec_only = match stage.cel() {
-        Cel::Message { name, fields } => {
-            name == "Object"
-                && matches!(fields.as_slice(), [Entry { key, optional: false, .. }] if key == "spec")
-        }
-        _ => false,
-    };
-    let reads_spec_only = |cel: &Cel| {
-        let template = Cel::atom("variables").member(TEMPLATE);
-        let metadata = template.clone().member("metadata");
-        !cel.any_part(&|part| *part == metadata || *part == template.clone().maybe("metadata"))
-            && !cel.any_part(&|part| *part == Cel::atom("variables").member(AT))
-    };
-    let has_replication_controllers =
-        selection.kinds.iter().any(|kind| &*kind.kind.kind == "ReplicationController");
-    let fits = options.target == Target::MutatingPolicy
-        && input.is_alone
-        && stage.is_apply()
-        && is_spec_only
-        && stage.condition.is_true()
-        && reads_spec_only(stage.cel())
-        && tests.tests.iter().all(|test| reads_spec_only(&test.cel) && !test.cel.any_part(&is_object))
-        && rule_has_no_context(input.rule)
-        && (!has_replication_controllers || scope.accepts(Difference::ReplicationController));
-    fits.then(|| {
-        let mut names: Vec<String> = selection
-            .kinds
-            .iter()
-            .filter(|kind| !matches!(&*kind.kind.kind, "Pod" | "ReplicationController"))
-            .map(|kind| kind.resource.clone())
-            .collect();
-        names.sort();
-        names
-    })
-}
-
-fn is_object(cel: &Cel) -> bool {
-    *cel == Cel::atom("object")
-}
-
-fn rule_has_no_context(rule: &Value) -> bool {
-    rule.get("context").and_then(Value::as_array).is_none_or(<[Value]>::is_empty)
-}
-
-/// Expressions on the template as expressions on Pods.
-fn on_pods(cel: &Cel) -> Cel {
-    cel.replaced(&Cel::atom("variables").member(TEMPLATE), &Cel::atom("object"))
 }
 
 /// A configuration of a Pod as one of each controller, too.

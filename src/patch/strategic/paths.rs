@@ -20,21 +20,29 @@ pub fn overlay_paths(overlay: &Value, kinds: &[&Text], reads: &mut PathSet, writ
 }
 
 /// The scalars of an overlay with their paths in the object, anchors left out: what conditions require as written, and
-/// what is set. Strings with variables are left out.
+/// what is set. Strings with variables are left out, and what is more than a proof would try.
 pub fn overlay_literals(overlay: &Value) -> Vec<(Vec<Step>, Value)> {
+    const MAX_LITERALS: usize = 2000;
+    literals(overlay, MAX_LITERALS)
+}
+
+/// The first of them, at most so many.
+fn literals(overlay: &Value, most: usize) -> Vec<(Vec<Step>, Value)> {
     let mut found = Vec::new();
     let mut open = vec![(Vec::new(), overlay)];
-    while let Some((path, node)) = open.pop() {
+    while let Some((path, node)) = open.pop()
+        && found.len() < most
+    {
         let below = |step: Step| path.iter().cloned().chain([step]).collect::<Vec<_>>();
         match node {
             Value::Object(members) => {
-                for (key, member) in members.iter().filter(|(key, _)| !is_for_map(key)).rev() {
+                for (key, member) in members.iter().take(most).filter(|(key, _)| !is_for_map(key)).rev() {
                     let name = Anchor::parse(key).map_or(&**key, |(_, name)| name);
                     open.push((below(Step::Key(name.into())), member));
                 }
             }
             Value::Array(items) => {
-                open.extend(items.iter().rev().map(|item| (below(Step::Elements), item)));
+                open.extend(items.iter().take(most).rev().map(|item| (below(Step::Elements), item)));
             }
             Value::String(text) if text.contains("{{") => {}
             scalar => found.push((path, scalar.clone())),
@@ -56,7 +64,7 @@ pub fn overlay_constants(overlay: &Value) -> Option<Vec<(Vec<Step>, Value)>> {
             _ => {}
         }
     }
-    let found = overlay_literals(overlay);
+    let found = literals(overlay, MAX_CONSTANTS + 1);
     (found.len() <= MAX_CONSTANTS).then_some(found)
 }
 
