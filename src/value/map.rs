@@ -74,6 +74,11 @@ impl<V> Map<V> {
         Self { members: Vec::with_capacity(capacity), places: None }
     }
 
+    /// Gives back the capacity that it does not use.
+    pub fn shrink_to_fit(&mut self) {
+        self.members.shrink_to_fit();
+    }
+
     /// Reserves capacity for additional members.
     pub fn reserve(&mut self, more: usize) {
         self.members.reserve(more);

@@ -230,59 +230,84 @@ struct Preparation<'a> {
 
 impl Preparation<'_> {
     fn node(&mut self, value: &Value) -> Node {
+        self.changed(value).unwrap_or_else(|| Node::Fixed(value.clone()))
+    }
+
+    /// `None` for a value without variables and references: it is shared.
+    fn changed(&mut self, value: &Value) -> Option<Node> {
         match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => Node::Fixed(value.clone()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => None,
             Value::String(text) => self.string(text),
             Value::Array(items) => {
-                let mut nodes = Vec::with_capacity(items.len());
+                let mut nodes: Option<Vec<Node>> = None;
                 for (index, item) in items.iter().enumerate() {
                     self.at.push_index(index);
-                    nodes.push(self.node(item));
+                    let node = self.changed(item);
                     self.at.pop();
+                    if nodes.is_none() && node.is_some() {
+                        nodes = Some(items.iter().take(index).cloned().map(Node::Fixed).collect());
+                    }
+                    if let Some(nodes) = &mut nodes {
+                        nodes.push(node.unwrap_or_else(|| Node::Fixed(item.clone())));
+                    }
                 }
-                fold_list(nodes)
+                nodes.map(fold_list)
             }
             Value::Object(members) => {
-                let mut prepared = Vec::with_capacity(members.len());
-                for (key, member) in members.iter() {
-                    let (key, key_template) = self.key(key);
-                    self.at.push_key(key.clone());
-                    prepared.push(Member { key, key_template, value: self.node(member) });
+                let mut prepared: Option<Vec<Member>> = None;
+                let as_written = |(key, member): (&Text, &Value)| Member {
+                    key: key.clone(),
+                    key_template: None,
+                    value: Node::Fixed(member.clone()),
+                };
+                for (index, (key, member)) in members.iter().enumerate() {
+                    let new_key = self.key(key);
+                    self.at.push_key(new_key.as_ref().map_or(key, |(key, _)| key).clone());
+                    let node = self.changed(member);
                     self.at.pop();
+                    if prepared.is_none() && (node.is_some() || new_key.is_some()) {
+                        prepared = Some(members.iter().take(index).map(as_written).collect());
+                    }
+                    if let Some(prepared) = &mut prepared {
+                        let (key, key_template) = new_key.unwrap_or_else(|| (key.clone(), None));
+                        let value = node.unwrap_or_else(|| Node::Fixed(member.clone()));
+                        prepared.push(Member { key, key_template, value });
+                    }
                 }
-                fold_map(prepared)
+                prepared.map(fold_map)
             }
         }
     }
 
-    fn string(&mut self, text: &Text) -> Node {
-        let text = if text.contains("$(") {
+    fn string(&mut self, text: &Text) -> Option<Node> {
+        let resolved = if text.contains("$(") {
             match reference::resolve(text, self.document, &self.at, self.tracker, &mut self.budget) {
-                Ok(resolved) => resolved.into(),
-                Err(error) => return Node::Broken(error),
+                Ok(resolved) => Some(Text::from(resolved)),
+                Err(error) => return Some(Node::Broken(error)),
             }
         } else {
-            text.clone()
+            None
         };
-        if !text.contains("{{") {
-            return Node::Fixed(Value::String(text));
+        if !resolved.as_ref().unwrap_or(text).contains("{{") {
+            return resolved.map(|text| Node::Fixed(Value::String(text)));
         }
-        let template = TextTemplate::new(text);
+        let template = TextTemplate::new(resolved.unwrap_or_else(|| text.clone()));
         if template.found.is_empty() {
-            return Node::Fixed(scan::unescape_variables(&template.text).into());
+            return Some(Node::Fixed(scan::unescape_variables(&template.text).into()));
         }
-        Node::Text(template)
+        Some(Node::Text(template))
     }
 
-    fn key(&self, key: &Text) -> (Text, Option<TextTemplate>) {
+    /// A key with variables, or escaped ones.
+    fn key(&self, key: &Text) -> Option<(Text, Option<TextTemplate>)> {
         if !key.contains("{{") {
-            return (key.clone(), None);
+            return None;
         }
         let template = TextTemplate::new(key.clone());
         if template.found.is_empty() {
-            return (scan::unescape_variables(key).into(), None);
+            return Some((scan::unescape_variables(key).into(), None));
         }
-        (key.clone(), Some(template))
+        Some((key.clone(), Some(template)))
     }
 }
 

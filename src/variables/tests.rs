@@ -126,6 +126,18 @@ fn variables_nest_and_inserted_text_is_scanned_again() {
 }
 
 #[test]
+fn what_has_no_variables_is_shared() {
+    let plain = Value::from_json(r#"{"a": [{"b": "text"}], "c": {"d": null}}"#).unwrap();
+    let fixed = Template::prepare(&plain, Semantics::Documented);
+    assert!(fixed.fixed().unwrap().same_storage(&plain));
+    let mixed = Value::from_json(r#"{"b": ["x", "{{ a }}", "y"], "{{ a }}": 1, "c": "\\{{ a }}"}"#).unwrap();
+    let template = Template::prepare(&mixed, Semantics::Documented);
+    let tracker = DivergenceTracker::default();
+    let value = template.substitute(&mut Fake, settings(&tracker)).unwrap().value;
+    assert_eq!(value.to_json(), r#"{"b":["x","A","y"],"A":1,"c":"{{ a }}"}"#);
+}
+
+#[test]
 fn the_insertions_of_one_round_are_returned() {
     let tracker = DivergenceTracker::default();
     for (text, texts, expected) in [

@@ -12,6 +12,9 @@ use super::{ErrorKind, Limit, Limits};
 /// The maximum number of listed errors of one document.
 const MAX_ERRORS: usize = 100;
 
+/// From so many nodes on, lists and mappings are stored without spare room.
+const MANY_NODES: usize = 100_000;
+
 /// The treatment of duplicate keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Duplicates {
@@ -36,6 +39,8 @@ pub(super) struct Builder<'k> {
     total: usize,
     aliased: usize,
     root: Option<Value>,
+    /// An empty list and an empty object, which all share.
+    empty: [Value; 2],
     /// The errors after which reading continues, with their offsets.
     pub(super) errors: Vec<(usize, Problem)>,
 }
@@ -102,6 +107,7 @@ impl<'k> Builder<'k> {
             total: 0,
             aliased: 0,
             root: None,
+            empty: [Value::array(Vec::new()), Value::empty_object()],
             errors: Vec::new(),
         }
     }
@@ -312,10 +318,21 @@ impl EventReceiver for Builder<'_> {
         let Some(frame) = self.frames.pop() else {
             return Ok(());
         };
+        let is_large = self.total > MANY_NODES;
         let value = match frame.content {
-            Content::List(items) => Value::array(items),
-            Content::Mapping { members, first_offset, .. } => {
+            Content::List(items) if items.is_empty() => self.empty[0].clone(),
+            Content::List(mut items) => {
+                if is_large {
+                    items.shrink_to_fit();
+                }
+                Value::array(items)
+            }
+            Content::Mapping { members, .. } if members.is_empty() => self.empty[1].clone(),
+            Content::Mapping { mut members, first_offset, .. } => {
                 self.key_offsets.truncate(first_offset);
+                if is_large {
+                    members.shrink_to_fit();
+                }
                 Value::object(members)
             }
         };

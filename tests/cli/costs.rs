@@ -9,6 +9,9 @@ const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n
 /// The data that a run may have, in KiB: the allocator reserves up to twice what is used.
 const MEMORY: usize = 1024 * 1024;
 
+/// The same for inputs of 4 MB: 128 MiB are the stacks of two threads.
+const SMALL: usize = 400 * 1024;
+
 /// A policy with these rules.
 fn policy(rules: impl Iterator<Item = String>) -> String {
     let head = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n";
@@ -38,10 +41,16 @@ fn run(command: &str, policy: &str) -> RunOutput {
 }
 
 fn run_on(object: &str, command: &str, policy: &str) -> RunOutput {
+    run_within(MEMORY, object, command, policy)
+}
+
+/// With this bound of the data that the run may have, in KiB.
+fn run_within(memory: usize, object: &str, command: &str, policy: &str) -> RunOutput {
     let folder = Folder::new(&[("policy.yaml", policy), ("object.yaml", object)]);
     let mut limited = Command::new("bash");
-    let program = folder.command(&[command, "-q", "-p", "policy.yaml", "-f", "object.yaml"]);
-    limited.args(["-c", "ulimit -d \"$0\" && exec \"$@\"", &MEMORY.to_string()]);
+    let program =
+        folder.command(&[command, "-q", "--workers", "2", "-p", "policy.yaml", "-f", "object.yaml"]);
+    limited.args(["-c", "ulimit -d \"$0\" && exec \"$@\"", &memory.to_string()]);
     limited.arg(program.get_program()).args(program.get_args());
     limited.current_dir(folder.path()).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     limited.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
@@ -149,4 +158,11 @@ fn rules_after_the_limit_of_reports_do_not_run() {
     let output = run("diff", &policy);
     assert_eq!(output.code, Some(3), "{}", output.stderr);
     assert_eq!(words(&output).matches("exceed the limit `report-bytes`").count(), 1, "{}", output.stderr);
+}
+
+#[test]
+fn small_lists_have_no_spare_room() {
+    let lists = format!("{CONFIG_MAP}x: [{}]\n", "[0],".repeat(1_000_000));
+    let output = run_within(SMALL, &lists, "diff", &policy([rule("", "a")].into_iter()));
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
 }

@@ -218,6 +218,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn literals_of_large_overlays_have_a_limit() {
+        let items = (0..5000_i64).map(|number| Value::array(vec![Value::from(number)])).collect();
+        let overlay = Value::from_iter([("a", Value::array(items))]);
+        assert_eq!(overlay_literals(&overlay).len(), 2000);
+        assert_eq!(overlay_constants(&overlay), None);
+    }
+
+    #[test]
     fn overlays_read_conditions_and_write_the_rest() {
         for (kind, overlay, reads, writes) in [
             ("Pod", r#"{"spec":{"a":1,"b":{"c":null,"d":{}}}}"#, "spec.b", "spec.a, spec.b.c, spec.b.d"),

@@ -1,6 +1,7 @@
 //! The diff of a file: its own lines, before and after.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -111,10 +112,12 @@ impl DocumentDiff {
 /// Finds the first byte of an object of a document. The items of a list are located all at once.
 fn object_starts(document: &Document) -> impl Fn(&Pointer) -> usize {
     let list = Pointer::ROOT.key("items");
-    let items = document.element_spans(&list).map_or_else(Vec::new, |(items, _)| items);
+    let items = OnceCell::new();
+    let spans = move || document.element_spans(&Pointer::ROOT.key("items")).unwrap_or_default().0;
     move |pointer| match pointer.segments() {
         [] => document.range().start,
         [_, Segment::Index(index)] if list.contains(pointer) => {
+            let items: &Vec<Range<usize>> = items.get_or_init(spans);
             items.get(*index).map_or(document.range().start, |item| item.start)
         }
         _ => document.nearest_position(pointer).offset,

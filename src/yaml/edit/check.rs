@@ -38,6 +38,7 @@ enum Verdict {
 fn verdict(text: &str, value: &Value) -> Verdict {
     let mut comparison = Comparison::new(value);
     for chunk in chunks(text) {
+        comparison.roots_before = comparison.roots;
         let mut json = JsonText::new(text, chunk.parsed.clone());
         let is_json = json.starts().is_some();
         let read = if is_json {
@@ -71,8 +72,9 @@ fn is_read_as(text: &str, value: &Value) -> bool {
 #[derive(Debug)]
 struct Comparison<'v> {
     root: &'v Value,
-    /// The number of documents with a value.
+    /// The number of documents with a value, and of those before the one that is read.
     roots: usize,
+    roots_before: usize,
     open: Vec<Open<'v>>,
     keys: Keys,
     verdict: Verdict,
@@ -123,7 +125,14 @@ impl<'v> Members<'v> {
 
 impl<'v> Comparison<'v> {
     fn new(root: &'v Value) -> Self {
-        Self { root, roots: 0, open: Vec::new(), keys: Keys::default(), verdict: Verdict::Same }
+        Self {
+            root,
+            roots: 0,
+            roots_before: 0,
+            open: Vec::new(),
+            keys: Keys::default(),
+            verdict: Verdict::Same,
+        }
     }
 
     /// Ends the reading.
@@ -243,8 +252,9 @@ impl EventReceiver for Comparison<'_> {
     }
 
     fn restart(&mut self) {
-        // Tabs are rare: the text is read as it is anywhere else.
-        self.verdict = Verdict::Open;
+        self.roots = self.roots_before;
+        self.open.clear();
+        self.verdict = Verdict::Same;
     }
 }
 

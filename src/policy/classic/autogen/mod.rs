@@ -316,15 +316,19 @@ impl Form {
         }
     }
 
-    /// Replaces the paths of Pods in all strings and keys by those of the pod template.
+    /// Replaces the paths of Pods in all strings and keys by those of the pod template. What has none is shared.
     fn rewrite(&self, value: &Value) -> Value {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
             Value::String(text) => Value::String(self.rewritten(text)),
-            Value::Array(items) => Value::array(items.iter().map(|item| self.rewrite(item)).collect()),
+            Value::Array(items) => {
+                let generated: Vec<Value> = items.iter().map(|item| self.rewrite(item)).collect();
+                if generated == **items { value.clone() } else { Value::array(generated) }
+            }
             Value::Object(members) => {
                 let generated = members.iter().map(|(key, value)| (self.rewritten(key), self.rewrite(value)));
-                Value::object(generated.collect())
+                let generated: Map = generated.collect();
+                if generated == **members { value.clone() } else { Value::object(generated) }
             }
         }
     }
