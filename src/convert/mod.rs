@@ -129,6 +129,9 @@ pub fn convert(
             .to_vec();
     let mut converted: Vec<Converted> = Vec::new();
     let mut outcomes: Vec<RuleConversion> = Vec::new();
+    let refused = refused_policy(document, policy);
+    let unknown: Vec<usize> =
+        rules.iter().filter(|(_, rule)| is_unknown(rule, options)).map(|(index, _)| *index).collect();
     for (index, rule) in &rules {
         let pointer = Pointer::ROOT.key("spec").key("rules").index(*index);
         let name = rule.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -148,9 +151,9 @@ pub fn convert(
             generated: &generated,
             is_alone: rules.len() == 1,
             is_namespaced: policy.meta.namespace.is_some(),
-            only_patches: rules.iter().any(|(other, rule)| other != index && is_unknown(rule, options)),
+            only_patches: unknown.iter().any(|other| other != index),
         };
-        let outcome = match refused_policy(document, policy).map_or_else(
+        let outcome = match refused.clone().map_or_else(
             || {
                 if targets::has_targets(&rule) {
                     rule::refuse_unsupported(&rule, &pointer)?;
@@ -171,6 +174,9 @@ pub fn convert(
             Err(refusal) => Outcome::Refused(Box::new(refusal)),
         };
         outcomes.push(RuleConversion { name, at: pointer, outcome });
+    }
+    if refused.is_some() {
+        return Conversion { documents: Vec::new(), rules: outcomes };
     }
     refuse_unknown_changes(policy, &mut converted, &mut outcomes);
     refuse_wider(&rules, &mut converted, &mut outcomes);
@@ -403,6 +409,16 @@ fn generated(policy: &ClassicPolicy, pointer: &Pointer) -> Generated {
 
 /// Why no rule of a policy can be converted.
 fn refused_policy(document: &Value, policy: &ClassicPolicy) -> Option<Refusal> {
+    // The default of etcd.
+    const MAX_BYTES: usize = 1536 * 1024;
+    if document.weight() > MAX_BYTES {
+        let problem = problem::Problem::new(
+            "a policy of more than 1.5 MiB",
+            "no API server stores one of this size",
+            "split it",
+        );
+        return Some(problem.at(&Pointer::ROOT.key("spec").key("rules")));
+    }
     let conditions = Pointer::ROOT.key("spec").key("webhookConfiguration").key("matchConditions");
     let has_conditions =
         document.pointed(&conditions).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
