@@ -296,19 +296,15 @@ fn refuse_wider(rules: &[&(usize, &Value)], converted: &mut Vec<Converted>, outc
 /// Rules whose objects a test of the kind alone would not keep apart, and rules before which autogen's come.
 fn refuse_mixed(converted: &mut Vec<Converted>, outcomes: &mut [RuleConversion], options: &Options) {
     let mut refused: Vec<(Pointer, &str)> = Vec::new();
-    for (index, rule) in converted.iter().enumerate().filter(|(_, rule)| rule.targets.is_none()) {
-        let others = || {
-            converted
-                .iter()
-                .enumerate()
-                .filter(move |(other, rule)| *other != index && rule.targets.is_none())
-                .map(|(_, rule)| rule)
-        };
-        let all: Vec<&kinds::Kind> = others().flat_map(|other| &other.selection.kinds).collect();
+    let own = || converted.iter().enumerate().filter(|(_, rule)| rule.targets.is_none());
+    let is_unknown = |kind: &kinds::Kind| !kind.is_of_its_kind() || options.kinds.of(&kind.kind).is_none();
+    let unknown = own().filter(|(_, rule)| rule.selection.kinds.iter().any(is_unknown));
+    let unknown: Vec<usize> = unknown.map(|(index, _)| index).collect();
+    for (index, rule) in own() {
+        let others = own().filter(|(other, _)| *other != index);
+        let all: Vec<&kinds::Kind> = others.flat_map(|(_, other)| &other.selection.kinds).collect();
         let is_configured = rule.stages.iter().any(stages::Stage::is_apply);
-        if is_configured
-            && all.iter().any(|kind| !kind.is_of_its_kind() || options.kinds.of(&kind.kind).is_none())
-        {
+        if is_configured && unknown.iter().any(|other| *other != index) {
             refused.push((
                 rule.pointer.clone(),
                 "other rules of the policy are for kinds whose schema is not known, and no apply configuration can be for them",
