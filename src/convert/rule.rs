@@ -152,7 +152,6 @@ fn convert_as(input: &RuleInput<'_>, options: &Options, taken: &mut Vec<String>)
         }
         _ => None,
     };
-    let is_by_kyverno = by_kyverno.is_some();
     let mut autogen = None;
     match by_kyverno {
         Some(on_pods) => {
@@ -178,7 +177,7 @@ fn convert_as(input: &RuleInput<'_>, options: &Options, taken: &mut Vec<String>)
         tests,
         variables,
         stages,
-        is_templated: is_templated && !is_by_kyverno,
+        is_templated: is_templated && autogen.is_none(),
         autogen,
         skips_background: rule.get("skipBackgroundRequests").and_then(Value::as_bool) != Some(false),
         targets: None,
@@ -370,9 +369,7 @@ impl<'a> Body<'_, 'a> {
         let mut fragment = translate(true)?;
         if accepts_order {
             let shorter = translate(false)?;
-            let parts =
-                |fragment: &super::overlay::Fragment| [&fragment.before, &fragment.after].map(Clone::clone);
-            if shorter.apply != fragment.apply || parts(&shorter) != parts(&fragment) {
+            if !shorter.has_same_steps(&fragment) {
                 fragment = shorter;
                 self.scope.accepted.borrow_mut().push(Difference::Order);
             }
@@ -397,8 +394,13 @@ impl<'a> Body<'_, 'a> {
         let values = self.scope.values_since(start).into_iter();
         let missing = values.filter(|(value, fails)| *fails && !value.is_of_loop()).map(|(value, _)| value);
         let is_known = |value: &Cel| tests.tests.iter().any(|test| test.cel.proves(value));
-        let mut missing: Vec<Cel> = missing.filter(|value| !is_known(value)).collect();
-        missing.dedup();
+        let mut distinct: Vec<Cel> = Vec::new();
+        for value in missing.filter(|value| !is_known(value)) {
+            if !distinct.contains(&value) {
+                distinct.push(value);
+            }
+        }
+        let missing = distinct;
         if !missing.is_empty() {
             let count = Cel::int(missing.len());
             let list = Cel::List(super::val::homogeneous(missing));

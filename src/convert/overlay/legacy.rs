@@ -340,9 +340,7 @@ impl<'a> Overlay<'_, 'a> {
         if rest.as_object().is_some_and(|rest| !rest.is_empty()) {
             let variable = self.variable_of(place);
             let scope = self.inside(&variable);
-            let used = self.used_with(&variable);
-            let overlay =
-                Overlay { scope: &scope, depth: self.depth + 1, used, around: None, ..*self.parts() };
+            let overlay = self.in_loop(&scope, &variable);
             let inner = overlay.map(&rest, &patched, at)?;
             loops.push(Patch::Each {
                 list: place.path.or(Cel::List(Vec::new())),

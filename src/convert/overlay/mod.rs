@@ -84,6 +84,11 @@ pub(super) struct Overlay<'o, 'a> {
 type Result<T> = std::result::Result<T, Refusal>;
 
 impl Fragment {
+    /// Whether it becomes the same mutations.
+    pub(super) fn has_same_steps(&self, other: &Self) -> bool {
+        (&self.apply, &self.before, &self.after) == (&other.apply, &other.before, &other.after)
+    }
+
     fn absorb(&mut self, other: Self) {
         self.patches.extend(other.patches);
         self.tests.extend(other.tests);
