@@ -1,6 +1,6 @@
 //! Fields of objects: reading them, and setting those that are not set.
 
-use crate::value::{Map, Number, Value};
+use crate::value::{Map, Number, Text, Value};
 
 /// A function that changes the JSON of a Go type: its defaults, or its conversion.
 pub(super) type Setter = fn(&mut Value);
@@ -10,27 +10,41 @@ pub(super) fn unset(object: &Value, field: &str) -> bool {
     object.get(field).is_none_or(Value::is_null)
 }
 
+/// The name of a field, without a copy on the heap.
+fn key(field: &'static str) -> Text {
+    const MAX_INLINE_BYTES: usize = 23;
+    if field.len() > MAX_INLINE_BYTES { Text::new_static(field) } else { Text::new(field) }
+}
+
 /// Sets a field that is not set.
-pub(super) fn set(object: &mut Value, field: &str, value: impl FnOnce() -> Value) {
-    if unset(object, field) {
-        object.insert(field, value());
+pub(super) fn set(object: &mut Value, field: &'static str, value: impl FnOnce() -> Value) {
+    let key = key(field);
+    let written = object.get(&key).map(Value::is_null);
+    if written == Some(false) {
+        return;
+    }
+    let Some(members) = object.as_object_mut() else { return };
+    if written.is_some() {
+        members.insert(key, value());
+    } else {
+        members.push(key, value());
     }
 }
 
-pub(super) fn set_text(object: &mut Value, field: &str, text: &str) {
+pub(super) fn set_text(object: &mut Value, field: &'static str, text: &str) {
     set(object, field, || Value::from(text));
 }
 
-pub(super) fn set_number(object: &mut Value, field: &str, number: i64) {
+pub(super) fn set_number(object: &mut Value, field: &'static str, number: i64) {
     set(object, field, || Value::from(number));
 }
 
-pub(super) fn set_bool(object: &mut Value, field: &str, flag: bool) {
+pub(super) fn set_bool(object: &mut Value, field: &'static str, flag: bool) {
     set(object, field, || Value::from(flag));
 }
 
 /// Sets a field that is not set to an object without members.
-pub(super) fn set_object(object: &mut Value, field: &str) {
+pub(super) fn set_object(object: &mut Value, field: &'static str) {
     set(object, field, Value::empty_object);
 }
 

@@ -8,6 +8,7 @@ mod conversions;
 mod crd;
 mod defaults;
 mod fields;
+mod independent;
 mod normalize;
 mod plugins;
 mod quantity_text;
@@ -180,6 +181,12 @@ impl Admission {
     /// Values of other types than those of their fields. Those of custom resources are not looked at.
     pub fn check_beside(object: &Value, kind: &GroupVersionKind, known: &Value) -> Result<(), NotAdmitted> {
         TypeId::of_kind(kind).map_or(Ok(()), |id| normalize::normalize(id, object, Some(known)).map(drop))
+    }
+
+    /// Whether an object has the same defaults with the changes from `view`, its view, to `after` as without them, but for
+    /// those of what is added. The answer is `false` where that is not clear.
+    pub fn keeps_defaults(kind: &GroupVersionKind, written: &Value, view: &Value, after: &Value) -> bool {
+        TypeId::of_kind(kind).is_some_and(|id| independent::keeps_defaults(id, Some(written), view, after))
     }
 
     fn decoded_beside(

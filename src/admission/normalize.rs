@@ -38,10 +38,11 @@ pub(super) fn normalize(id: TypeId, object: &Value, known: Option<&Value>) -> Re
 }
 
 fn named(id: TypeId, value: &Value, known: Option<&Value>) -> Normalized {
-    match &id.get().shape {
+    let named = id.get();
+    match &named.shape {
         Shape::Collection(kind) => of_kind(kind, value, known),
         Shape::Struct(shape) => match value {
-            Value::Object(members) => fields(shape, members, known),
+            Value::Object(members) => fields((shape, named.room()), members, known),
             other => Err(Fault::of_type(other, "struct")),
         },
     }
@@ -107,7 +108,8 @@ enum Member {
     Drop,
 }
 
-fn fields(shape: &Struct, members: &Map, known: Option<&Value>) -> Normalized {
+/// `room` is for members that defaults add.
+fn fields((shape, room): (&Struct, usize), members: &Map, known: Option<&Value>) -> Normalized {
     let known = known.and_then(Value::as_object);
     let mut missing = shape.required;
     let mut next = 0;
@@ -117,7 +119,7 @@ fn fields(shape: &Struct, members: &Map, known: Option<&Value>) -> Normalized {
         if shape.required == 0 && changed.is_none() && known.is_some_and(|known| value.same_storage(known)) {
             continue;
         }
-        let field = shape.find_from(next, key);
+        let field = shape.find_near(next, key);
         next = field.map_or(next, |place| place + 1);
         let member = match field {
             None => Member::Drop,
@@ -133,14 +135,15 @@ fn fields(shape: &Struct, members: &Map, known: Option<&Value>) -> Normalized {
             Member::Replace(value) => Some(value),
             Member::Drop => None,
         };
-        let kept = changed
-            .get_or_insert_with(|| members.first(index, members.len() + missing.count_ones() as usize));
+        let kept = changed.get_or_insert_with(|| {
+            members.first(index, members.len() + missing.count_ones() as usize + room)
+        });
         if let Some(value) = value {
             kept.push(key.clone(), value);
         }
     }
     if missing != 0 {
-        let kept = changed.get_or_insert_with(|| members.with_room(missing.count_ones() as usize));
+        let kept = changed.get_or_insert_with(|| members.with_room(missing.count_ones() as usize + room));
         for (place, field) in shape.fields.iter().enumerate() {
             if missing & 1 << place != 0
                 && let Some(empty) = &field.empty

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::resources::{KindScope, builtin_scope};
-use crate::value::{GroupVersionKind, Value};
+use crate::value::{GroupVersionKind, Text, Value};
 
 use super::fields::{field_mut, items, set, set_number, set_object, set_text, text_of, unset};
 use super::token_volume;
@@ -33,13 +33,15 @@ pub(super) fn apply(kind: &GroupVersionKind, object: &mut Value, service_account
 }
 
 fn wipe(kind: &GroupVersionKind, object: &mut Value) {
-    let namespace = (builtin_scope(kind) == KindScope::Cluster).then_some("namespace");
-    for field in SYSTEM_FIELDS.into_iter().chain(namespace) {
-        if object.path(&["metadata", field]).is_some()
-            && let Some(metadata) = field_mut(object, "metadata")
-        {
-            metadata.remove(field);
-        }
+    let is_wiped = |field: &Text| {
+        SYSTEM_FIELDS.contains(&field.as_str())
+            || field == "namespace" && builtin_scope(kind) == KindScope::Cluster
+    };
+    let members = object.get("metadata").and_then(Value::as_object);
+    if members.is_some_and(|members| members.keys().any(is_wiped))
+        && let Some(members) = field_mut(object, "metadata").and_then(Value::as_object_mut)
+    {
+        members.retain(|field, _| !is_wiped(field));
     }
 }
 
@@ -68,7 +70,7 @@ fn add_finalizer(object: &mut Value, finalizer: &str) {
 }
 
 /// Appends to a list what it lacks.
-fn add(object: &mut Value, field: &str, element: Value) {
+fn add(object: &mut Value, field: &'static str, element: Value) {
     if items(object, field).contains(&element) {
         return;
     }

@@ -17,11 +17,12 @@ const MAX_CANDIDATES: usize = 100;
 ///
 /// `admitted` is the view of `written`, `after` the same after the policies. `admit` is the view of an object; `None` if
 /// the API server would refuse it. The view of the result is that of `after`: where a default depends on what policies
-/// changed, its value is written out. What only the API server added and no policy changed is left out.
+/// changed, its value is written out. What only the API server added and no policy changed is left out. `keeps_defaults`
+/// says that no default depends on what policies changed: then there is nothing to look at.
 pub fn restore(
     written: &Value,
-    admitted: &Value,
-    after: &Value,
+    (admitted, after): (&Value, &Value),
+    keeps_defaults: impl FnOnce() -> bool,
     admit: impl Fn(&Value) -> Option<Value>,
 ) -> Value {
     if after == admitted {
@@ -31,6 +32,9 @@ pub fn restore(
         return after.clone();
     }
     let mut restored = rewritten(Some(written), admitted, after).unwrap_or_else(|| written.clone());
+    if keeps_defaults() {
+        return restored;
+    }
     let mut goal = None;
     for round in 1..=MAX_ROUNDS {
         let Some(view) = admit(&restored) else { return restored };
@@ -97,7 +101,11 @@ fn rewritten_members(
     let members = written.and_then(Value::as_object);
     let mut result = members.cloned().unwrap_or_default();
     // What the API server dropped is none of the policies' business.
-    result.retain(|key, _| new.contains_key(key) || !old.contains_key(key));
+    let mut places = 0..;
+    result.retain(|key, _| {
+        let is_new = places.next().and_then(|place| new.get_near(key, place)).is_some();
+        is_new || !old.contains_key(key)
+    });
     for (index, (key, is)) in new.iter().enumerate() {
         let value = match old.get_near(key, index) {
             // As it is written.
@@ -283,7 +291,7 @@ mod tests {
                     after.insert(key.clone(), value.clone());
                 }
             }
-            let restored = restore(&written, &admitted, &after, admit);
+            let restored = restore(&written, (&admitted, &after), || false, admit);
             assert_eq!(restored.to_json(), json(expected).to_json(), "{case}");
             if let (Some(view), Some(goal)) = (admit(&restored), admit(&after)) {
                 assert_eq!(view, goal, "{case}");
@@ -311,7 +319,7 @@ mod tests {
             (r#"{"labels":{"app":"a"},"selector":{}}"#, r#"{"labels":{"app":"a"},"selector":{}}"#),
         ] {
             let written = json(r#"{"labels":{"app":"a"}}"#);
-            let restored = restore(&written, &admit(&written).unwrap(), &json(after), admit);
+            let restored = restore(&written, (&admit(&written).unwrap(), &json(after)), || false, admit);
             assert_eq!(restored.to_json(), expected);
         }
     }
@@ -341,7 +349,7 @@ mod tests {
             ),
         ] {
             let written = json(written);
-            let restored = restore(&written, &admit(&written).unwrap(), &json(after), admit);
+            let restored = restore(&written, (&admit(&written).unwrap(), &json(after)), || false, admit);
             assert_eq!(restored.to_json(), expected);
         }
     }

@@ -11,6 +11,9 @@ pub(super) fn apply(id: TypeId, value: &mut Value, known: Option<&Value>) {
         return;
     }
     let named = id.get();
+    if named.room() > 0 {
+        value.reserve(named.room());
+    }
     for set in &named.defaults {
         set(value);
     }

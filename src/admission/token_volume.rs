@@ -41,7 +41,7 @@ pub(super) fn add(spec: &mut Value) {
     }
 }
 
-fn push(object: &mut Value, field: &str, element: Value) {
+fn push(object: &mut Value, field: &'static str, element: Value) {
     set(object, field, || Value::array(Vec::new()));
     if let Some(list) = field_mut(object, field).and_then(Value::as_array_mut) {
         list.push(element);

@@ -2,8 +2,10 @@
 //!
 //! The table is `types.txt`, one line for each kind and each named type. It is read type by type, when an object needs it.
 
-use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
+
+use foldhash::fast::RandomState;
+use indexmap::IndexMap;
 
 use crate::value::{GroupVersionKind, Key, Number, Text, Value};
 
@@ -38,7 +40,7 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
 });
 
 /// The types of the kinds, by group, version and kind.
-static KINDS: LazyLock<BTreeMap<[&str; 3], TypeId>> = LazyLock::new(|| {
+static KINDS: LazyLock<IndexMap<[&str; 3], TypeId, RandomState>> = LazyLock::new(|| {
     let kind = |row: &Row| {
         let id = TypeId::of_name(row.text.strip_prefix("= ")?)?;
         let (version, kind) = row.name.rsplit_once('/')?;
@@ -66,6 +68,8 @@ pub(super) struct Named {
     pub(super) defaults: Vec<Setter>,
     /// What conversion to the internal version and back changes after all defaults are set.
     pub(super) conversion: Option<Setter>,
+    /// The fields that defaults and conversions look at; `None` if they may look at anything.
+    pub(super) reads: Option<&'static [&'static str]>,
     pub(super) shape: Shape,
 }
 
@@ -81,6 +85,7 @@ pub(super) enum Shape {
 #[derive(Debug)]
 pub(super) struct Struct {
     pub(super) fields: Vec<Field>,
+    places: Places,
     /// The indexes of the fields that JSON always has.
     pub(super) required: u64,
     /// Whether server-side apply replaces values of this type as a whole.
@@ -230,6 +235,11 @@ fn find(name: &str) -> Option<usize> {
 }
 
 impl Named {
+    /// So many members may be added by the defaults of the type itself, mostly.
+    pub(super) const fn room(&self) -> usize {
+        if self.defaults.is_empty() { 0 } else { 4 }
+    }
+
     fn parse(name: &str, text: &'static str) -> Self {
         let mut setters = Vec::from_iter(defaults::of_type(name));
         let shape = match text.strip_prefix("= ") {
@@ -256,25 +266,29 @@ impl Named {
                 }
                 let required = fields.iter().enumerate().filter(|(_, field)| field.empty.is_some());
                 let required = required.fold(0, |set, (index, _)| set | 1 << index);
-                Shape::Struct(Struct { fields, required, is_atomic, changing: OnceLock::new() })
+                let places = Places::of(&fields);
+                Shape::Struct(Struct { fields, places, required, is_atomic, changing: OnceLock::new() })
             }
         };
-        Self { defaults: setters, conversion: conversions::of_type(name), shape }
+        Self {
+            defaults: setters,
+            conversion: conversions::of_type(name),
+            reads: defaults::reads(name),
+            shape,
+        }
     }
 }
 
 impl Struct {
     /// The index of the field with this JSON name.
     pub(super) fn find(&self, key: &(impl Key + ?Sized)) -> Option<usize> {
-        self.find_from(0, key)
+        self.places.of_name(key.as_str()).find(|place| key.is(&self.fields[*place].key))
     }
 
-    /// The same, from this index on first: members are mostly written in the order of the fields.
-    pub(super) fn find_from(&self, start: usize, key: &(impl Key + ?Sized)) -> Option<usize> {
-        let (before, rest) = self.fields.split_at_checked(start)?;
-        let is = |field: &Field| key.is(&field.key);
-        let after = rest.iter().position(is).map(|index| start + index);
-        after.or_else(|| before.iter().position(is))
+    /// The same of a field that likely has this index: members are mostly written in the order of the fields.
+    pub(super) fn find_near(&self, place: usize, key: &(impl Key + ?Sized)) -> Option<usize> {
+        let is_near = self.fields.get(place).is_some_and(|field| key.is(&field.key));
+        if is_near { Some(place) } else { self.find(key) }
     }
 
     /// The fields that have a default or may get one below, and whether the latter.
@@ -292,6 +306,41 @@ impl Struct {
     fn empty(&self) -> Value {
         let always = |field: &Field| Some((field.key.clone(), field.empty.clone()?));
         self.fields.iter().filter_map(always).collect()
+    }
+}
+
+/// The indexes of the fields of a struct, by the length and the ends of their names.
+#[derive(Debug)]
+struct Places {
+    by_slot: Box<[Option<u8>]>,
+    /// The next field of the same slot, for each field.
+    next: Vec<Option<u8>>,
+}
+
+impl Places {
+    const SLOTS: usize = 64;
+
+    fn of(fields: &[Field]) -> Self {
+        let mut places = Self { by_slot: [None; Self::SLOTS].into(), next: Vec::with_capacity(fields.len()) };
+        for (place, field) in fields.iter().enumerate() {
+            // `required` has a bit for each field: there are no more than 64.
+            let place = u8::try_from(place).ok();
+            let slot = &mut places.by_slot[Self::slot(field.name)];
+            places.next.push(std::mem::replace(slot, place));
+        }
+        places
+    }
+
+    fn slot(name: &str) -> usize {
+        let bytes = name.as_bytes();
+        let ends = [bytes.first(), bytes.last()].map(|byte| usize::from(byte.copied().unwrap_or_default()));
+        (bytes.len() * 7 + ends[0] * 3 + ends[1]) % Self::SLOTS
+    }
+
+    /// The fields that may have this name.
+    fn of_name(&self, name: &str) -> impl Iterator<Item = usize> {
+        let next = |place: &usize| self.next[*place].map(usize::from);
+        std::iter::successors(self.by_slot[Self::slot(name)].map(usize::from), next)
     }
 }
 

@@ -165,6 +165,16 @@ impl Value {
         if let Self::Array(items) = self { Some(Arc::make_mut(items)) } else { None }
     }
 
+    /// Reserves capacity for additional members of an object, where the object is copied for changes too.
+    pub fn reserve(&mut self, more: usize) {
+        if let Self::Object(members) = self {
+            match Arc::get_mut(members) {
+                Some(members) => members.reserve(more),
+                None => *members = Arc::new(members.with_room(more)),
+            }
+        }
+    }
+
     /// The mutable members; copied first if shared.
     pub fn as_object_mut(&mut self) -> Option<&mut Map> {
         if let Self::Object(members) = self { Some(Arc::make_mut(members)) } else { None }

@@ -17,7 +17,7 @@ pub(super) fn of_type(name: &str) -> Option<Setter> {
 const ROLLING_UPDATE: &str = "RollingUpdate";
 
 /// Sets the type of a strategy; its settings for rolling updates, if it is that type.
-fn rolling_update<'v>(spec: &'v mut Value, strategy: &str) -> Option<&'v mut Value> {
+fn rolling_update<'v>(spec: &'v mut Value, strategy: &'static str) -> Option<&'v mut Value> {
     set_object(spec, strategy);
     let strategy = field_mut(spec, strategy)?;
     set_text(strategy, "type", ROLLING_UPDATE);

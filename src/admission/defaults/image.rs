@@ -12,7 +12,7 @@ pub(super) fn set_pull_policy(object: &mut Value, reference: &str, policy: &str)
 }
 
 /// Whether this is a valid reference to an image with the tag `latest`, or with neither tag nor digest.
-fn has_latest_tag(reference: &str) -> bool {
+pub(in crate::admission) fn has_latest_tag(reference: &str) -> bool {
     let (tagged, digest) = match reference.split_once('@') {
         Some((tagged, digest)) => (tagged, Some(digest)),
         None => (reference, None),

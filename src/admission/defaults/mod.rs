@@ -17,9 +17,15 @@ mod networking;
 mod nodes;
 mod pod_resources;
 mod pods;
+mod reads;
 mod resource;
 mod storage;
 mod volumes;
+
+pub(super) use image::has_latest_tag;
+#[cfg(test)]
+pub(super) use reads::READS;
+pub(super) use reads::reads;
 
 use super::fields::Setter;
 use super::fields::{field_mut, set, set_object};

@@ -6,6 +6,7 @@
 
 mod compare;
 mod generator;
+mod kept_defaults;
 mod manifests;
 mod schema;
 mod shrink;

@@ -1,0 +1,162 @@
+//! Changes that leave the defaults of all other fields as they are.
+
+use crate::value::{Map, Value, aligned, are_aligned};
+
+use super::defaults::has_latest_tag;
+use super::fields::text_of;
+use super::types::{Kind, Shape, Struct, TypeId};
+
+/// Whether an object has the same defaults with the changes from `before` to `after` as without them, but for what is added.
+/// `before` is the view of `written`. The answer is `false` where that is not clear.
+pub(super) fn keeps_defaults(id: TypeId, written: Option<&Value>, before: &Value, after: &Value) -> bool {
+    let named = id.get();
+    let has_setters = !named.defaults.is_empty() || named.conversion.is_some();
+    let reads = named.reads.unwrap_or_default();
+    if has_setters && named.reads.is_none() {
+        return false;
+    }
+    match (&named.shape, before, after) {
+        (Shape::Collection(kind), ..) => keeps_below(kind, written, before, after),
+        (Shape::Struct(shape), Value::Object(old), Value::Object(new)) => {
+            is_open(written, old) && keeps_fields((shape, reads), written, (before, old), (after, new))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a map is there without defaults too. An empty one has none.
+fn is_open(written: Option<&Value>, old: &Map) -> bool {
+    written.is_some_and(|written| written.as_object().is_some()) || old.is_empty()
+}
+
+fn keeps_fields(
+    (shape, reads): (&Struct, &[&str]),
+    written: Option<&Value>,
+    (before, old): (&Value, &Map),
+    (after, new): (&Value, &Map),
+) -> bool {
+    let mut common = 0;
+    for (index, (key, is)) in new.iter().enumerate() {
+        let was = old.get_near(key, index);
+        common += usize::from(was.is_some());
+        if was.is_some_and(|was| was.same_storage(is)) {
+            continue;
+        }
+        let is_read =
+            reads.contains(&key.as_str()) && !(key == "image" && has_same_pull_policy(before, after));
+        let keeps = match was {
+            Some(was) => shape.find(key).is_some_and(|place| {
+                let written = written.and_then(|written| written.get(key));
+                keeps_below(&shape.fields[place].kind, written, was, is)
+            }),
+            None => true,
+        };
+        if is_read && was != Some(is) || !keeps {
+            return false;
+        }
+    }
+    common == old.len()
+}
+
+/// Whether the images of two containers are pulled by the same rule.
+fn has_same_pull_policy(before: &Value, after: &Value) -> bool {
+    let [was, is] = [before, after].map(|container| text_of(container, "image"));
+    !was.is_empty() && !is.is_empty() && has_latest_tag(was) == has_latest_tag(is)
+}
+
+fn keeps_below(kind: &Kind, written: Option<&Value>, before: &Value, after: &Value) -> bool {
+    if after.same_storage(before) {
+        return true;
+    }
+    match (kind, before, after) {
+        (_, Value::Null, Value::Null) => true,
+        (Kind::Scalar(_), ..) => is_scalar(before) && is_scalar(after),
+        (Kind::Named(id), ..) => keeps_defaults(*id, written, before, after),
+        (Kind::Pointer(kind), ..) => keeps_below(kind, written, before, after),
+        (Kind::Map(kind), Value::Object(old), Value::Object(new)) => {
+            let keeps = |(key, is): (&_, &Value)| match old.get(key) {
+                Some(was) => keeps_below(kind, written.and_then(|written| written.get(key)), was, is),
+                None => !is.is_null(),
+            };
+            is_open(written, old) && old.keys().all(|key| new.contains_key(key)) && new.iter().all(keeps)
+        }
+        (Kind::List(kind), Value::Array(old), Value::Array(new)) => {
+            let elements = written.and_then(Value::as_array).unwrap_or_default();
+            let keeps = |index: usize| keeps_below(kind, elements.get(index), &old[index], &new[index]);
+            elements.len() == old.len() && begins_with(new, old) && (0..old.len()).all(keeps)
+        }
+        _ => false,
+    }
+}
+
+const fn is_scalar(value: &Value) -> bool {
+    matches!(value, Value::Bool(_) | Value::Number(_) | Value::String(_))
+}
+
+/// Whether the elements of a list are the first ones of a new list.
+fn begins_with(new: &[Value], old: &[Value]) -> bool {
+    are_aligned(old, new)
+        || old.len() <= new.len() && {
+            let origins = aligned(old, new);
+            origins.iter().enumerate().all(|(index, origin)| *origin == (index < old.len()).then_some(index))
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::admission::defaults::READS;
+    use crate::admission::types::Scalar;
+
+    use super::*;
+
+    /// Values of a field.
+    fn samples(kind: &Kind) -> Vec<Value> {
+        let json = |text| Value::from_json(text).unwrap();
+        match kind {
+            Kind::Scalar(Scalar::Bool) => vec![json("true")],
+            Kind::Scalar(Scalar::Int32 | Scalar::Int64) => vec![json("7")],
+            Kind::Scalar(_) => vec![json(r#""text""#)],
+            Kind::List(_) => vec![json("[]"), json("[{}]")],
+            Kind::Map(_) => vec![json(r#"{"a":"b"}"#)],
+            Kind::Pointer(kind) => samples(kind),
+            Kind::Named(_) => vec![json("{}")],
+        }
+    }
+
+    /// What the defaults and the conversion of a type itself make of a value, without one of its fields.
+    fn set(id: TypeId, fields: &[(&str, &Value)], without: &str) -> Value {
+        let mut value: Value =
+            fields.iter().map(|(field, value)| (field.to_string(), (*value).clone())).collect();
+        id.get().defaults.iter().chain(&id.get().conversion).for_each(|set| set(&mut value));
+        value.remove(without);
+        value
+    }
+
+    #[test]
+    fn defaults_depend_on_no_field_that_is_not_named() {
+        for (name, reads) in READS {
+            let id = TypeId::of_name(name).unwrap_or_else(|| panic!("{name}: no such type"));
+            let Shape::Struct(shape) = &id.get().shape else { continue };
+            for field in reads {
+                assert!(shape.find(*field).is_some(), "{name} has no field {field}");
+            }
+            for field in shape.fields.iter().filter(|field| !reads.contains(&field.name)) {
+                for value in samples(&field.kind) {
+                    for other in shape.fields.iter().filter(|other| other.name != field.name) {
+                        for beside in samples(&other.kind) {
+                            let other = (other.name, &beside);
+                            let with = set(id, &[other, (field.name, &value)], field.name);
+                            assert_eq!(
+                                with,
+                                set(id, &[other], field.name),
+                                "{name}: {}, {}",
+                                field.name,
+                                other.0
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
