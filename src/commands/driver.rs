@@ -53,6 +53,10 @@ impl<'a> Presentation<'a> {
         }
     }
 
+    fn counts_impact(&self) -> bool {
+        self.format.shows_impact() || self.summary.shows_impact()
+    }
+
     /// Evaluates all documents of a run and prints the result, unless some input could not be read. Errors are reported.
     pub(super) fn run(
         &self,
@@ -61,8 +65,8 @@ impl<'a> Presentation<'a> {
         batches: impl Iterator<Item = InputBatch>,
         reporter: &mut Reporter,
     ) -> RunSummary {
-        let counts_impact = self.format.shows_impact() || self.summary.shows_impact();
-        let mut summary = if counts_impact { RunSummary::default() } else { RunSummary::without_impact() };
+        let mut summary =
+            if self.counts_impact() { RunSummary::default() } else { RunSummary::without_impact() };
         let printed = self.print(session, world, batches, &mut summary, reporter);
         reporter.release();
         if let Err(error) = printed {
@@ -90,14 +94,21 @@ impl<'a> Presentation<'a> {
         let mut errors = InputErrors::default();
         let mut secrets = 0;
         let places = CachedPlaces::new(session.policy_places());
-        let prepare =
-            |evaluated: &mut Evaluated| self.prepare(evaluated, evaluator.shows_secrets, dry_runs, &places);
+        let keeps_changes = self.format.keeps_changes() || self.counts_impact();
+        let prepare = |evaluated: &mut Evaluated| {
+            let prepared = self.prepare(evaluated, evaluator.shows_secrets, dry_runs, &places);
+            session.missing_schemas.add(evaluated);
+            if !keeps_changes {
+                // The memory serves the next object of the thread.
+                evaluated.objects.iter_mut().for_each(|object| object.report.drop_changes());
+            }
+            prepared
+        };
         let consume = |evaluated: Evaluated, prepared: Prepared| {
             summary.add(&evaluated, reporter);
             if !self.format.shows_errors() {
                 summary.failed.add(&evaluated, session.policy_places(), reporter);
             }
-            session.missing_schemas.add(&evaluated);
             if let Some(edited) = &prepared.edited {
                 summary.add_edit(&evaluated, edited);
             }

@@ -190,10 +190,11 @@ impl RunSummary {
             let text = shown_message(report, &undecided.to_string());
             *self.undecided.entry(text).or_default() += 1;
         }
+        let is_changed = report.is_changed();
         for (policy, rule) in report.rules() {
             let name = || (policy.policy.clone(), rule.rule.clone());
             match &rule.outcome {
-                Outcome::Patched { .. } if report.is_changed() && !policy.has_error() => {
+                Outcome::Patched { .. } if is_changed && !policy.has_error() => {
                     self.patched.insert(name());
                 }
                 Outcome::Triggered { .. } => {

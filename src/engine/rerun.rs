@@ -140,9 +140,9 @@ impl Ran<'_> {
         self.parts.iter().filter_map(|part| self.policy.paths(*part))
     }
 
-    /// What its rules may read and write.
+    /// What its rules may read or write.
     fn paths(&self) -> impl Iterator<Item = &PathSet> {
-        self.rules().flat_map(|rule| [&rule.reads, &rule.writes])
+        self.rules().map(RulePaths::touched)
     }
 
     pub(super) fn may_read(&self, field: &Pointer) -> bool {
@@ -176,11 +176,7 @@ struct Difference {
 impl Differences {
     pub(super) fn between(evaluation: &Evaluation<'_>, base: &Value, other: &Value) -> Self {
         let mut differences = Self::default();
-        let changes = match touched(evaluation) {
-            Some(touched) => changes_within(touched, base, other),
-            None => changes(base, other),
-        };
-        differences.add(base, changes);
+        differences.add(base, touched_changes(evaluation, base, other));
         differences
     }
 
@@ -241,6 +237,14 @@ impl Differences {
         let mut is_set = is_set.into_iter();
         self.found.retain(|_| !is_set.next().unwrap_or_default());
         true
+    }
+}
+
+/// The changes that policies may read or write.
+pub(super) fn touched_changes(evaluation: &Evaluation<'_>, base: &Value, other: &Value) -> Vec<Change> {
+    match touched(evaluation) {
+        Some(touched) => changes_within(touched, base, other),
+        None => changes(base, other),
     }
 }
 

@@ -7,6 +7,7 @@ use super::evaluation::Evaluation;
 use super::order_check::Step as PolicyStep;
 use super::rerun::{
     Differences, Effect, Ran, Rerun, apply_change, has_same_elements, is_scalar, keeps_place, rerun,
+    touched_changes,
 };
 
 /// So many fields of a rule are tried, to find those that decide.
@@ -78,15 +79,16 @@ fn differences(
     let effects = &on_written.effects;
     let mut differing = Vec::new();
     for (index, (policy, effect)) in policies.iter().zip(effects).enumerate() {
-        let rules = policy.report.rules.iter().filter(|rule| did_run(rule) && !is_same(effect, rule));
-        differing.extend(rules.map(|rule| (index, rule)));
+        let rules = policy.report.rules.iter().filter(|rule| did_run(rule));
+        differing.extend(rules.filter_map(|rule| match compare(effect, rule) {
+            Comparison::Same => None,
+            Comparison::Other(set) => Some(Differing { policy: index, rule, set }),
+        }));
     }
-    let defaults = if differing.is_empty() { Vec::new() } else { defaults(written, admitted) };
-    let with_fields = |(index, rule): (usize, _)| {
-        let fields = fields(&policies[index], rule, &defaults);
-        (!fields.is_empty()).then_some((index, rule, fields))
-    };
-    let differing: Vec<_> = differing.into_iter().filter_map(with_fields).collect();
+    let defaults = if differing.is_empty() { Vec::new() } else { defaults(evaluation, written, admitted) };
+    let fields = |one: &Differing<'_>| fields(&policies[one.policy], one.rule, &defaults);
+    let differing = differing.into_iter().map(|one| (fields(&one), one));
+    let differing: Vec<_> = differing.filter(|(fields, _)| !fields.is_empty()).collect();
     let has_same_failure = |((_, report), effect): (&(usize, PolicyReport), &Effect)| match effect {
         Effect::Same => true,
         Effect::Rerun(other) => report.has_error() == other.as_ref().is_some_and(PolicyReport::has_error),
@@ -94,18 +96,19 @@ fn differences(
     if differing.is_empty()
         || reports.iter().zip(effects).all(has_same_failure)
             && !on_written.is_surely_other(evaluation, &policies, after)
-            && !differing.iter().any(|(index, rule, _)| sets_other(&policies, effects, (*index, rule), after))
+            && !differing.iter().any(|(_, one)| sets_other(&policies, effects, one, after))
             && evaluation.placed.without_namespace(on_written.result(evaluation, &policies, written))
                 == *after
     {
         return None;
     }
     let mut found = Vec::new();
-    for (index, rule, fields) in differing {
-        let set = set_otherwise(evaluation, &policies[..=index], effects, rule, &fields);
-        let deciding = set.unwrap_or_else(|| deciding(evaluation, &policies[..=index], rule, &fields));
+    for (fields, one) in differing {
+        let (rule, policies) = (one.rule, &policies[..=one.policy]);
+        let set = set_otherwise(evaluation, policies, effects, &one, &fields);
+        let deciding = set.unwrap_or_else(|| deciding(evaluation, policies, rule, &fields));
         found.extend(deciding.into_iter().map(|field| ViewDifference {
-            policy: reports[index].1.policy.clone(),
+            policy: reports[one.policy].1.policy.clone(),
             rule: rule.rule.clone(),
             is_policy: rule.is_policy,
             field: field.field.clone(),
@@ -143,25 +146,21 @@ fn states<'a>(
 
 /// Whether a rule sets a value on the written object that stays there until the end, and that the object after the
 /// policies with their changes alone does not have.
-fn sets_other(
-    policies: &[Ran<'_>],
-    effects: &[Effect],
-    (index, rule): (usize, &RuleReport),
-    object: &Value,
-) -> bool {
-    let Some(outcome @ Outcome::Patched { after, .. }) = only_outcome(&effects[index], rule) else {
+fn sets_other(policies: &[Ran<'_>], effects: &[Effect], one: &Differing<'_>, object: &Value) -> bool {
+    let Some(Outcome::Patched { after, .. }) = only_outcome(&effects[one.policy], one.rule) else {
         return false;
     };
-    let (ran, later) = (&policies[index], &policies[index + 1..]);
+    let Some([on_written, _]) = &one.set else { return false };
+    let (ran, later) = (&policies[one.policy], &policies[one.policy + 1..]);
     let last = later.last().map_or(ran.after, |policy| policy.after);
-    effects[index + 1..].iter().all(|effect| matches!(effect, Effect::Same))
-        && leaves(outcome).into_iter().any(|(field, value)| {
+    effects[one.policy + 1..].iter().all(|effect| matches!(effect, Effect::Same))
+        && on_written.iter().any(|(field, value)| {
             value.is_some()
-                && object.pointed(&field) != value.as_ref()
-                && !later.iter().any(|policy| policy.may_write(&field))
+                && object.pointed(field) != value.as_ref()
+                && !later.iter().any(|policy| policy.may_write(field))
                 && [[after, ran.after], [ran.after, last], [last, object]]
                     .into_iter()
-                    .all(|objects| has_same_elements(objects, &field))
+                    .all(|objects| has_same_elements(objects, field))
         })
 }
 
@@ -171,7 +170,7 @@ fn set_otherwise<'a>(
     evaluation: &Evaluation<'_>,
     policies: &[Ran<'_>],
     effects: &[Effect],
-    rule: &RuleReport,
+    one: &Differing<'_>,
     fields: &[&'a Default],
 ) -> Option<Vec<&'a Default>> {
     let (policy, earlier) = policies.split_last()?;
@@ -184,12 +183,13 @@ fn set_otherwise<'a>(
     if !are_same || !fields.iter().all(is_set_alone) {
         return None;
     }
-    let on_written = only_outcome(&effects[earlier.len()], rule)?;
-    let [on_written, own] = [on_written, &rule.outcome].map(leaves);
-    let set = |leaves: &[(Pointer, Option<Value>)], field: &Pointer| {
-        leaves.iter().find(|(leaf, _)| leaf == field).map(|(_, value)| value.clone())
+    only_outcome(&effects[earlier.len()], one.rule)?;
+    let [on_written, own] = one.set.as_ref()?;
+    let is_other = |field: &&&Default| {
+        let [on_written, own] =
+            [on_written, own].map(|leaves| leaves.iter().find(|(leaf, _)| *leaf == field.field));
+        on_written.map(|(_, value)| value) != own.map(|(_, value)| value)
     };
-    let is_other = |field: &&&Default| set(&on_written, &field.field) != set(&own, &field.field);
     let found: Vec<_> = fields.iter().take(MAX_TRIED_FIELDS).filter(is_other).copied().collect();
     (!found.is_empty()).then_some(found)
 }
@@ -224,10 +224,11 @@ fn deciding<'a>(
     deciding
 }
 
-/// The values that the API server sets, changes or removes.
-fn defaults(written: &Value, admitted: &Value) -> Vec<Default> {
+/// The values that the API server sets, changes or removes, and that policies may read or write.
+fn defaults(evaluation: &Evaluation<'_>, written: &Value, admitted: &Value) -> Vec<Default> {
     let mut defaults = Vec::new();
-    changes(written, admitted).into_iter().for_each(|change| add_defaults(change, &mut defaults));
+    let changes = touched_changes(evaluation, written, admitted);
+    changes.into_iter().for_each(|change| add_defaults(change, &mut defaults));
     defaults
 }
 
@@ -235,9 +236,8 @@ fn defaults(written: &Value, admitted: &Value) -> Vec<Default> {
 fn fields<'a>(policy: &Ran<'_>, rule: &RuleReport, defaults: &'a [Default]) -> Vec<&'a Default> {
     let part = policy.policy.rules().iter().position(|summary| *summary.name == rule.rule);
     let Some(paths) = part.and_then(|part| policy.policy.paths(part)) else { return Vec::new() };
-    let touches =
-        |default: &&Default| paths.reads.overlaps(&default.field) || paths.writes.overlaps(&default.field);
-    defaults.iter().filter(touches).collect()
+    let touched = paths.touched();
+    defaults.iter().filter(|default| touched.overlaps(&default.field)).collect()
 }
 
 /// The outcome of a rule in another run of its policy.
@@ -254,28 +254,47 @@ fn only_outcome<'a>(effect: &'a Effect, rule: &RuleReport) -> Option<&'a Outcome
     applied.next().is_none().then_some(&only.outcome)
 }
 
+/// A rule that does something else on the written object.
+struct Differing<'a> {
+    /// The index of its policy, among those that ran.
+    policy: usize,
+    rule: &'a RuleReport,
+    /// What it sets on the written object, and on this one; `None` if it was not asked there.
+    set: Option<[Leaves; 2]>,
+}
+
+/// The values that a rule sets or removes, with their places.
+type Leaves = Vec<(Pointer, Option<Value>)>;
+
+/// What a rule does in another run of its policy.
+enum Comparison {
+    Same,
+    /// What it sets there, and what in this run.
+    Other(Option<[Leaves; 2]>),
+}
+
+fn compare(effect: &Effect, rule: &RuleReport) -> Comparison {
+    if matches!(effect, Effect::Same) {
+        return Comparison::Same;
+    }
+    let Some(other) = outcome_of(effect, rule) else { return Comparison::Other(None) };
+    let mut set = [other, &rule.outcome].map(leaves);
+    if other.word() == rule.outcome.word() && set[0].len() == set[1].len() {
+        set.iter_mut().for_each(|leaves| leaves.sort_by(|(one, _), (other, _)| one.cmp(other)));
+        if set[0] == set[1] {
+            return Comparison::Same;
+        }
+    }
+    Comparison::Other(Some(set))
+}
+
 /// Whether a rule does the same in another run of its policy.
 pub(super) fn is_same(effect: &Effect, rule: &RuleReport) -> bool {
-    if matches!(effect, Effect::Same) {
-        return true;
-    }
-    outcome_of(effect, rule).is_some_and(|other| {
-        let outcomes = [other, &rule.outcome];
-        let [one, other] = outcomes.map(Outcome::word);
-        one == other && {
-            let [mut one, mut other] = outcomes.map(leaves);
-            one == other
-                || one.len() == other.len() && {
-                    one.sort_by(|(one, _), (other, _)| one.cmp(other));
-                    other.sort_by(|(one, _), (other, _)| one.cmp(other));
-                    one == other
-                }
-        }
-    })
+    matches!(compare(effect, rule), Comparison::Same)
 }
 
 /// The values that a rule sets or removes.
-fn leaves(outcome: &Outcome) -> Vec<(Pointer, Option<Value>)> {
+fn leaves(outcome: &Outcome) -> Leaves {
     let mut leaves = Vec::new();
     if let Outcome::Patched { before, after } = outcome {
         changes(before, after).into_iter().for_each(|change| add_defaults(change, &mut leaves));

@@ -130,6 +130,15 @@ impl ObjectReport {
         self.before != self.after
     }
 
+    /// Drops the object before and after each rule, where nothing reads them any more: the outcomes have `null` there.
+    pub fn drop_changes(&mut self) {
+        for rule in self.policies.iter_mut().flat_map(|policy| &mut policy.rules) {
+            if let Outcome::Patched { before, after } = &mut rule.outcome {
+                (*before, *after) = (Value::Null, Value::Null);
+            }
+        }
+    }
+
     /// Whether some rule could not be evaluated.
     pub fn has_error(&self) -> bool {
         self.policies.iter().any(PolicyReport::has_error)

@@ -45,7 +45,7 @@ pub(super) fn paths(variant: &CelVariant, dialect: cel::Dialect) -> RulePaths {
             CelPatch::Ignored(_) => {}
         }
     }
-    RulePaths { reads: access.reads, writes: access.writes, literals: access.literals, constants: None }
+    RulePaths::new(access.reads, access.writes, access.literals)
 }
 
 impl MatchConstraints {

@@ -56,6 +56,11 @@ pub trait Format: Sync {
         Box::new(PlainWriter)
     }
 
+    /// Whether what each rule changed is needed after a document was prepared.
+    fn keeps_changes(&self) -> bool {
+        true
+    }
+
     /// Whether it shows diffs. These need all documents of a file at once.
     fn shows_diff(&self) -> bool {
         false

@@ -31,6 +31,10 @@ impl Format for Yaml {
         Box::new(Stream::default())
     }
 
+    fn keeps_changes(&self) -> bool {
+        false
+    }
+
     fn prints_secret_values_of(&self, report: &ObjectReport) -> bool {
         holds_secret_values(report)
     }
