@@ -236,4 +236,5 @@ codes! {
     AlwaysHolds = 909 "a condition that always holds",
     IdleSuppression = 910 "a comment that suppresses nothing",
     GoneFinding = 911 "a finding of the baseline that is gone",
+    KyvernoDiffers = 912 "a construct with which Kyverno does something else than documented",
 }

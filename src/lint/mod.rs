@@ -8,6 +8,7 @@ mod autogen;
 mod baseline;
 mod cel;
 mod conditions;
+mod divergences;
 mod operations;
 mod order;
 mod patches;
@@ -68,9 +69,11 @@ pub fn lint(policy: &Value, evaluated: &[Text]) -> Vec<Lint> {
         conditions::check(rule, &mut found);
         operations::check(rule, &mut found);
         patches::check(rule, &mut found);
+        divergences::check(rule, &mut found);
         autogen::check(policy, rule, evaluated, &mut found);
     }
     order::check(policy, &rules, &mut found);
+    divergences::check_all(&rules, &mut found);
     found
 }
 

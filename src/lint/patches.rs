@@ -1,12 +1,14 @@
 //! Patches that change their own result again, or more than they name.
 
+use crate::admission::KindSchemas;
 use crate::diagnostics::Code;
-use crate::patch::{ListStrategy, Schemas, split_anchor};
+use crate::patch::{Anchor, ListStrategy, Schemas, split_anchor};
 use crate::policy::KindSelector;
+use crate::semantics::Divergence;
 use crate::value::{GroupVersionKind, Pointer, Value};
 use crate::yaml::parse_value;
 
-use super::{Lint, LintLevel, MAX_NESTING, Rule};
+use super::{Lint, LintLevel, MAX_NESTING, Rule, divergences};
 
 /// Adds the findings about the patches of a rule.
 pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
@@ -101,11 +103,21 @@ impl Finder<'_, '_> {
             return;
         }
         for (key, member) in overlay.as_object().into_iter().flat_map(|members| members.iter()) {
+            // What is tested is not merged.
+            if Anchor::is_test_key(key) {
+                continue;
+            }
             let name = split_anchor(key).map_or(&**key, |(name, _)| name);
             let at = at.key(key.clone());
             self.path.push(Some(name.to_owned()));
             if let Some(items) = member.as_array() {
                 let merge_key = self.merge_key();
+                // An element with global anchors alone is only tested.
+                let selects = |item: &Value| divergences::has_anchor(item, &[Anchor::Condition, Anchor::Add]);
+                if let Some(index) = items.iter().position(selects).filter(|_| self.is_list_without_names()) {
+                    let at = at.index(index);
+                    self.found.push(divergences::found(self.rule, Divergence::ListWithoutMergeKey, at));
+                }
                 self.path.push(None);
                 for (index, element) in items.iter().enumerate() {
                     let at = at.index(index);
@@ -130,14 +142,32 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// The key by which the elements of the list at the place are merged; `None` if the kinds have none, or several.
-    fn merge_key(&self) -> Option<String> {
+    /// The first key by which each kind merges the elements of the list at the place; `None` if it has none.
+    fn merge_keys(&self) -> impl Iterator<Item = Option<String>> {
         let path: Vec<Option<&str>> = self.path.iter().map(Option::as_deref).collect();
-        let of_kind = |kind: &&GroupVersionKind| match self.schemas.list_strategy(kind, &path) {
+        self.kinds.iter().map(move |kind| match self.schemas.list_strategy(kind, &path) {
             ListStrategy::Keys(keys) => keys.first().map(|key| (*key).to_owned()),
             ListStrategy::Set | ListStrategy::Replace => None,
+        })
+    }
+
+    /// Whether the place is a list in some kind, and no kind merges its elements by their names.
+    fn is_list_without_names(&self) -> bool {
+        let schemas = KindSchemas::default();
+        let is_list = |kind: &GroupVersionKind| {
+            let place = self.path.iter().try_fold(schemas.of(kind)?, |schema, step| match step {
+                Some(name) => schema.forms().map?.field(name),
+                None => Some(schema.forms().list?.elements),
+            });
+            place?.forms().list
         };
-        let mut keys = self.kinds.iter().map(of_kind);
+        self.kinds.iter().any(|kind| is_list(kind).is_some())
+            && self.merge_keys().all(|key| key.as_deref() != Some("name"))
+    }
+
+    /// The key by which the elements of the list at the place are merged; `None` if the kinds have none, or several.
+    fn merge_key(&self) -> Option<String> {
+        let mut keys = self.merge_keys();
         let first = keys.next()??;
         keys.all(|key| key.as_deref() == Some(&*first)).then_some(first)
     }

@@ -156,3 +156,66 @@ fn a_condition_without_variables_is_constant() {
         assert_eq!(of(expression), Vec::<String>::new(), "{expression}");
     }
 }
+
+/// The numbers of the divergences that a rule for Pods shows.
+fn divergences(mutate: &str) -> Vec<String> {
+    let rule = policy(&format!("match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\nmutate: {mutate}\n"), "");
+    let all = findings(&rule).into_iter().filter(|one| one.code == Code::KyvernoDiffers);
+    let number = |message: &str| {
+        let (_, rest) = message.split_once("(KYV-").unwrap();
+        rest.split_once(')').unwrap().0.to_owned()
+    };
+    all.map(|one| number(&one.message)).collect()
+}
+
+#[test]
+fn divergences_are_found_where_they_have_an_effect() {
+    let overlay = |spec: &str| divergences(&format!("{{patchStrategicMerge: {{spec: {{{spec}}}}}}}"));
+    for (spec, expected) in [
+        // Patterns are written, equal values are not seen; a variable may have any text.
+        (r#"(securityContext): {runAsUser: ">999"}"#, &["D07"][..]),
+        (r#"<(securityContext): {runAsUser: ">999"}"#, &["D07"]),
+        ("(securityContext): {runAsUser: 1}", &[]),
+        ("(nodeSelector): {disk: \"{{ request.object.spec.disk || '' }}\"}", &[]),
+        // All of it is anchored, so nothing is left to write.
+        (r#"(containers): [{(image): "a*"}]"#, &[]),
+        (r#"(containers): [{image: "a*"}]"#, &["D07"]),
+        // An element without name takes the place of others.
+        ("(tolerations): [{operator: Exists}]", &["D07"]),
+        ("(containers): [{name: a}]", &[]),
+        // Elements with a global anchor are tested only, and what stands beside it is lost.
+        ("tolerations: [{<(key): a}]", &[]),
+        ("tolerations: [{(key): a, effect: NoExecute}]", &["D02"]),
+        ("containers: [{<(image): a, tty: true}]", &["D15"]),
+        ("containers: [{(name): '*', securityContext: {<(privileged): true, runAsUser: 1}}]", &["D15"]),
+        ("containers: [{(name): a, +(tty): true}]", &["D09"]),
+        ("+(priority): 1", &[]),
+        ("containers: [{(name): '*', image: 'm/{{@}}'}]", &["D03"]),
+        (r"containers: [{(name): '*', workingDir: '\{{@}}'}]", &[]),
+        ("priorityClassName: 'm-{{@}}'", &[]),
+        ("volumes: [{name: v, emptyDir: {}}]", &[]),
+        ("securityContext: {}", &["D21"]),
+        ("terminationGracePeriodSeconds: 18446744073709551615", &["D75"]),
+    ] {
+        assert_eq!(overlay(spec), expected, "{spec}");
+    }
+    for (patch, expected) in [
+        ("[{op: add, path: /spec/a, value: b}]", &["D72"][..]),
+        (r#"[{"op": "add", "path": "/spec/a", "value": "b"}]"#, &[]),
+        (r#"[{"op": "add", "path": "/spec/a", "value": {{ request.object.spec.b }}}]"#, &[]),
+    ] {
+        assert_eq!(divergences(&format!("{{patchesJson6902: '{patch}'}}")), expected, "{patch}");
+    }
+}
+
+#[test]
+fn filters_of_any_that_exclude_nothing_are_found() {
+    let of = |exclude: &str| {
+        let rule = policy(&format!("{MATCH}exclude: {exclude}\n{LABEL}"), "");
+        findings(&rule).into_iter().map(|one| one.pointer.to_json_pointer()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("{any: [{resources: {names: []}}]}"), ["/spec/rules/0/exclude/any/0"]);
+    assert_eq!(of("{any: [{resources: {name: ''}}]}"), ["/spec/rules/0/exclude/any/0"]);
+    assert_eq!(of("{any: [{resources: {names: [a]}}]}"), Vec::<String>::new());
+    assert_eq!(of("{all: [{resources: {names: []}}]}"), Vec::<String>::new());
+}

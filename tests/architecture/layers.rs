@@ -81,7 +81,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
         ],
         false,
     ),
-    ("lint", &["cel", "diagnostics", "patch", "policy", "yaml", "value"], false),
+    ("lint", &["admission", "cel", "diagnostics", "patch", "policy", "semantics", "yaml", "value"], false),
     ("drift", &["engine", "patch", "report", "value"], false),
     (
         "proof",

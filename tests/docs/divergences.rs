@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kyv::admission::{Admission, View};
+use kyv::diagnostics::Code;
 use kyv::engine::{Engine, Settings, Targets};
+use kyv::lint::lint;
 use kyv::patch::Schemas;
 use kyv::policy::{
     self, Operation, PolicyError, PolicyException, PolicyExceptions, PolicySet, RequestFilters,
@@ -68,6 +70,35 @@ fn examples_give_the_results_that_their_pages_show() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The divergences that a policy alone shows, with the findings about the policies of their pages.
+#[test]
+fn lint_finds_those_that_policies_show() {
+    let mut found = BTreeSet::new();
+    for (entry, page) in pages() {
+        let of_page: BTreeSet<&Divergence> = page
+            .values("policy")
+            .iter()
+            .flat_map(|policy| lint(policy, &[]))
+            .filter(|one| one.code == Code::KyvernoDiffers)
+            .map(|one| {
+                let is_named = |known: &&Divergence| one.message.contains(&format!("({known})"));
+                Divergence::ALL.iter().find(is_named).expect("the divergence of a finding")
+            })
+            .collect();
+        // These policies show another one, too.
+        let also = match entry {
+            Divergence::AutogenTargets => Some(Divergence::WholePolicyRequest),
+            Divergence::LegacyBroadcast => Some(Divergence::LegacySyntax),
+            _ => None,
+        };
+        assert!(of_page.iter().all(|one| [Some(entry), also].contains(&Some(**one))), "{entry}: {of_page:?}");
+        found.extend(of_page.into_iter().map(ToString::to_string));
+    }
+    let numbers = [2, 3, 5, 6, 7, 8, 9, 10, 12, 15, 17, 18, 20, 21, 22, 43, 44, 45, 48, 72, 75];
+    let expected: BTreeSet<String> = numbers.iter().map(|number| format!("KYV-D{number:02}")).collect();
+    assert_eq!(found, expected);
 }
 
 #[test]

@@ -216,8 +216,10 @@ impl Arguments {
         if shown.iter().any(|finding| finding.result == FindingResult::Error) {
             reporter.worsen(Exit::Input);
         }
+        // A comment that suppresses nothing is of no policy.
         let named: BTreeSet<_> = shown
             .iter()
+            .filter(|finding| !finding.policy.is_empty())
             .map(|finding| (finding.place.as_ref().map(|place| &place.file), &finding.policy))
             .collect();
         let policies = counted_policies(files.iter().map(|file| file.policies.len()).sum());

@@ -2,7 +2,7 @@
 
 /// The kinds of anchors, as Kyverno's documentation names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::patch) enum Anchor {
+pub enum Anchor {
     /// `(k)`: the siblings apply if the value matches.
     Condition,
     /// `<(k)`: the whole patch applies if the value matches somewhere.
@@ -26,7 +26,7 @@ impl Anchor {
     /// Splits an anchored key into its anchor and its name; `None` for a plain key.
     ///
     /// Parentheses inside the name belong to the name. Spaces around the key are ignored.
-    pub(in crate::patch) fn parse(key: &str) -> Option<(Self, &str)> {
+    pub fn parse(key: &str) -> Option<(Self, &str)> {
         // Fast path: most keys are plain.
         if key.as_bytes().last()?.is_ascii_alphanumeric() {
             return None;
@@ -46,12 +46,12 @@ impl Anchor {
     }
 
     /// Whether a text is a key that tests its value.
-    pub(in crate::patch) fn is_test_key(key: &str) -> bool {
+    pub fn is_test_key(key: &str) -> bool {
         Self::parse(key).is_some_and(|(anchor, _)| anchor.is_test())
     }
 
     /// Whether this anchor tests the value of its key.
-    pub(in crate::patch) const fn is_test(self) -> bool {
+    pub const fn is_test(self) -> bool {
         matches!(self, Self::Condition | Self::Global)
     }
 }

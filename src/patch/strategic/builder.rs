@@ -123,7 +123,7 @@ impl<'a> OverlayBuilder<'a> {
 }
 
 /// Whether a key is a directive that Kyverno does not support.
-fn is_unsupported_directive(key: &str, value: &Value) -> bool {
+pub fn is_unsupported_directive(key: &str, value: &Value) -> bool {
     DIRECTIVES.iter().any(|directive| key.starts_with(directive))
         || (key == "$patch" && value.as_str().is_none())
 }

@@ -21,8 +21,9 @@ pub(super) mod schema;
 #[cfg(test)]
 mod examples;
 
-pub use anchor::split_anchor;
+pub use anchor::{Anchor, split_anchor};
 pub use anchor_outcomes::{AnchorOutcome, anchor_outcomes};
+pub use builder::is_unsupported_directive;
 pub use context::MergeContext;
 pub use overlay::Overlay;
 pub use paths::{overlay_constants, overlay_literals, overlay_paths};
