@@ -32,9 +32,10 @@ mod handled {
         let signals = Signals::default();
         for signal in [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)) {
             let number = usize::try_from(signal).unwrap_or_default();
-            // Where the system takes no handler, the signal ends the program as ever.
-            let _registered = flag::register_conditional_default(signal, Arc::clone(&signals.is_idle))
-                .and_then(|_| flag::register_usize(signal, Arc::clone(&signals.last), number));
+            // The signal is stored before it may end the program: a write that finds none stored is waited for. Where the
+            // system takes no handler, the signal ends the program as ever.
+            let _registered = flag::register_usize(signal, Arc::clone(&signals.last), number)
+                .and_then(|_| flag::register_conditional_default(signal, Arc::clone(&signals.is_idle)));
         }
         signals
     });
@@ -53,17 +54,24 @@ mod handled {
     impl Waiting {
         fn start() -> Self {
             SIGNALS.is_idle.store(false, Ordering::SeqCst);
+            // Another thread may be about to end the program for it.
+            end_for_last_signal();
             Self
+        }
+    }
+
+    /// Ends the program if there was a signal.
+    fn end_for_last_signal() {
+        let signal = i32::try_from(SIGNALS.last.load(Ordering::SeqCst)).unwrap_or_default();
+        if signal != 0 {
+            let _unknown = low_level::emulate_default_handler(signal);
         }
     }
 
     impl Drop for Waiting {
         fn drop(&mut self) {
             SIGNALS.is_idle.store(true, Ordering::SeqCst);
-            let signal = i32::try_from(SIGNALS.last.load(Ordering::SeqCst)).unwrap_or_default();
-            if signal != 0 {
-                let _unknown = low_level::emulate_default_handler(signal);
-            }
+            end_for_last_signal();
         }
     }
 
