@@ -38,7 +38,8 @@ pub(super) fn found(rule: &Rule<'_>, divergence: Divergence, at: Pointer) -> Lin
         D::LegacySyntax => "use patchStrategicMerge and patchesJson6902, or convert the policy",
         D::BracketedYaml => "write it as a YAML list without brackets, or as JSON",
         D::WholePolicyRequest => "give each rule with targets a policy of its own",
-        _ => "name the kinds, or remove the filter",
+        D::EmptyExclude => "name the kinds, or remove the filter",
+        _ => "write what does the same in both, as on the page of the divergence",
     };
     let message = format!(
         "{} ({divergence}); documented: {}; Kyverno: {}",

@@ -1,7 +1,7 @@
 //! What the defaults and conversions of a type look at.
 
 /// The types with defaults or conversions that look at no fields but those named here, and at none of the types below. Others
-/// may look at anything.
+/// may look at anything. Conversions of single annotations are not named: each looks at the annotation that it changes.
 pub(in crate::admission) const READS: [(&str, &[&str]); 23] = [
     ("apps/v1.DaemonSet", &[]),
     ("apps/v1.DaemonSetSpec", &["updateStrategy"]),
