@@ -6,7 +6,7 @@ use crate::diagnostics::{Code, Coded};
 use crate::value::{Pointer, Text};
 
 /// Something in a policy that loads and cannot be meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Warning {
     /// Its place in the policy.
     pub pointer: Pointer,

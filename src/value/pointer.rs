@@ -5,7 +5,7 @@ use std::fmt;
 use super::Text;
 
 /// One segment of a [`Pointer`].
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Segment {
     /// A member of an object.
     Key(Text),
@@ -17,7 +17,7 @@ pub enum Segment {
 ///
 /// `Display` writes a field path as in kubectl, such as `spec.containers[0].image`;
 /// [`Pointer::to_json_pointer`] writes RFC 6901.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pointer(Vec<Segment>);
 
 impl Pointer {

@@ -12,11 +12,12 @@ use super::keys::Keys;
 #[derive(Debug, Default)]
 pub(super) struct NodeIndex {
     all: Vec<IndexedNode>,
-    /// The elements of long lists, to avoid linear search.
+    /// The elements of long lists, and the keys of long mappings by their text,
+    /// to avoid linear search.
     long: BTreeMap<usize, Vec<usize>>,
 }
 
-/// The minimum number of elements of a long list.
+/// The minimum number of elements or members of a long list or mapping.
 const LONG: usize = 32;
 
 #[derive(Debug)]
@@ -52,11 +53,25 @@ pub(super) struct Found {
 impl NodeIndex {
     fn new(all: Vec<IndexedNode>) -> Self {
         let marks = Self { all, long: BTreeMap::new() };
-        let is_list = |index: &usize| matches!(marks.all[*index].node, Node::List);
-        let lists = (0..marks.all.len()).filter(is_list);
-        let long = lists.filter(|list| marks.children(*list).nth(LONG - 1).is_some());
-        let long = long.map(|list| (list, marks.children(list).collect())).collect();
+        let long = (0..marks.all.len()).filter_map(|at| Some((at, marks.long_children(at)?))).collect();
         Self { long, ..marks }
+    }
+
+    /// The elements of a long list, or the keys of a long mapping by their text, after merge keys and aliases.
+    fn long_children(&self, at: usize) -> Option<Vec<usize>> {
+        match self.all[at].node {
+            Node::List => {
+                self.children(at).nth(LONG - 1)?;
+                Some(self.children(at).collect())
+            }
+            Node::Mapping => {
+                self.children(at).nth(2 * LONG - 1)?;
+                let mut keys: Vec<usize> = self.children(at).step_by(2).collect();
+                keys.sort_by_key(|key| self.key_text(*key));
+                Some(keys)
+            }
+            _ => None,
+        }
     }
 
     /// The elements of the list at a pointer, and the end of the list.
@@ -101,10 +116,13 @@ impl NodeIndex {
 
     fn element(&self, list: usize, index: usize) -> Option<usize> {
         let list = self.target(list);
-        if let Some(elements) = self.long.get(&list) {
-            return elements.get(index).copied();
+        if !matches!(self.all[list].node, Node::List) {
+            return None;
         }
-        matches!(self.all[list].node, Node::List).then(|| self.children(list).nth(index))?
+        match self.long.get(&list) {
+            Some(elements) => elements.get(index).copied(),
+            None => self.children(list).nth(index),
+        }
     }
 
     /// The last key with this name and its value, merge keys included.
@@ -114,7 +132,8 @@ impl NodeIndex {
         let mut waiting = vec![LayoutNode::Mapping(mapping)];
         while let Some(step) = waiting.pop() {
             match step {
-                LayoutNode::Entry(key, value) => {
+                LayoutNode::Entry(key) => {
+                    let value = self.all[key].next;
                     if matches!(&self.all[key].node, Node::Scalar(Some(text)) if &**text == name) {
                         return Some((key, value));
                     }
@@ -135,10 +154,11 @@ impl NodeIndex {
                     match self.all[at].node {
                         // The last one pushed is searched first.
                         Node::Mapping => {
-                            let children: Vec<_> = children.collect();
-                            waiting.extend(
-                                children.chunks_exact(2).map(|pair| LayoutNode::Entry(pair[0], pair[1])),
-                            );
+                            let keys = match self.long.get(&at) {
+                                Some(keys) => self.candidates(keys, name),
+                                None => children.step_by(2).collect(),
+                            };
+                            waiting.extend(keys.into_iter().map(LayoutNode::Entry));
                         }
                         Node::List => {
                             let items: Vec<_> = children.map(LayoutNode::Mapping).collect();
@@ -150,6 +170,16 @@ impl NodeIndex {
             }
         }
         None
+    }
+
+    /// Of the keys of a long mapping those that may have a name, in the order of the text.
+    fn candidates(&self, keys: &[usize], name: &str) -> Vec<usize> {
+        let others = &keys[..keys.partition_point(|key| self.key_text(*key).is_none())];
+        let named = &keys[keys.partition_point(|key| self.key_text(*key) < Some(name))..];
+        let named = named.iter().take_while(|key| self.key_text(**key) == Some(name));
+        let mut candidates: Vec<usize> = others.iter().chain(named).copied().collect();
+        candidates.sort_unstable();
+        candidates
     }
 
     fn key_text(&self, at: usize) -> Option<&str> {
@@ -165,7 +195,7 @@ impl NodeIndex {
 
 enum LayoutNode {
     Mapping(usize),
-    Entry(usize, usize),
+    Entry(usize),
 }
 
 /// Records the ranges of nodes.

@@ -532,4 +532,19 @@ mod tests {
         let value = found[0].value().unwrap().get("w").unwrap().to_json();
         assert_eq!(value, r#"{"a":1,"b":3,"c":5}"#);
     }
+
+    #[test]
+    fn nodes_of_long_mappings_are_found() {
+        let members: String = (0..100).rev().map(|key| format!("  k{key}: {key}\n")).collect();
+        let found =
+            documents(&format!("m: &m {{k50: 1, z: &z k200}}\nw:\n{members}  <<: *m\n  *z : 2\n  k100: 3\n"));
+        let line = |key: &str| found[0].position(&Pointer::ROOT.key("w").key(key)).map(|at| at.line);
+        for key in (0..100).filter(|key| *key != 50) {
+            assert_eq!(line(&format!("k{key}")), Some(102 - key));
+        }
+        assert_eq!(
+            ["k50", "z", "k200", "k100", "k101"].map(line),
+            [Some(1), Some(1), Some(104), Some(105), None]
+        );
+    }
 }

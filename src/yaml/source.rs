@@ -1,6 +1,7 @@
 //! Named texts.
 
 use std::iter;
+use std::sync::OnceLock;
 
 use memchr::{memchr2, memchr2_iter, memrchr2};
 
@@ -9,6 +10,12 @@ use super::{ErrorKind, Limit, Limits, Origin, Position, SyntaxError};
 /// The maximum number of characters of an excerpt.
 const MAX_EXCERPT_CHARS: usize = 120;
 
+/// The number of bytes that hold so many characters, and a part of one.
+const MAX_EXCERPT_BYTES: usize = 4 * (MAX_EXCERPT_CHARS + 1);
+
+/// The number of bytes between two places whose lines and columns are kept.
+const BLOCK: usize = 16 * 1024;
+
 /// A named text.
 #[derive(Debug)]
 pub struct Source {
@@ -16,12 +23,14 @@ pub struct Source {
     text: String,
     /// The number of its first line: not 1 for a part of a longer text.
     first_line: usize,
+    /// The position of the first character of each block, counted at the first use.
+    blocks: OnceLock<Vec<Position>>,
 }
 
 impl Source {
     /// Names a text.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), text: text.into(), first_line: 1 }
+        Self { name: name.into(), text: text.into(), first_line: 1, blocks: OnceLock::new() }
     }
 
     /// Names a text that is not decoded yet.
@@ -71,7 +80,7 @@ impl Source {
         &self.text
     }
 
-    /// The position of an offset. Counts lines from the start of the text.
+    /// The position of an offset.
     pub fn position(&self, offset: usize) -> Position {
         self.position_from(self.start(), offset)
     }
@@ -88,22 +97,43 @@ impl Source {
         Origin { offset, line: origin.line + breaks.count() }
     }
 
-    /// The position of an offset, counted from an origin before it.
+    /// The position of an offset, counted from an origin before it or from the start of its block.
     pub(super) fn position_from(&self, origin: Origin, offset: usize) -> Position {
         let offset = self.text.floor_char_boundary(offset);
+        if offset.saturating_sub(origin.offset) > BLOCK
+            && let Some(before) = self.blocks().get(offset / BLOCK)
+        {
+            return self.counted(*before, offset);
+        }
+        let start = line_start(self.text.as_bytes(), origin.offset.min(offset));
+        self.counted(Position { line: origin.line, column: 1, offset: start }, offset)
+    }
+
+    /// The position of an offset, counted from a position before it.
+    fn counted(&self, from: Position, offset: usize) -> Position {
         let bytes = self.text.as_bytes();
-        let mut line = origin.line;
-        let known = origin.offset.min(offset);
-        let known = line_start(bytes, known);
-        let mut start = known;
-        for index in memchr2_iter(b'\n', b'\r', &bytes[known..offset]).map(|index| known + index) {
+        let Position { mut line, mut column, offset: mut start } = from;
+        for index in memchr2_iter(b'\n', b'\r', &bytes[start..offset]).map(|index| from.offset + index) {
             if ends_line(bytes, index) {
-                line += 1;
-                start = index + 1;
+                (line, column, start) = (line + 1, 1, index + 1);
             }
         }
-        let before = self.text[start..offset].trim_start_matches('\u{feff}');
-        Position { line, column: before.chars().count() + 1, offset }
+        let rest = &self.text[start..offset];
+        let rest = if column == 1 { rest.trim_start_matches('\u{feff}') } else { rest };
+        Position { line, column: column + rest.chars().count(), offset }
+    }
+
+    fn blocks(&self) -> &[Position] {
+        self.blocks.get_or_init(|| {
+            let first = Position { line: self.first_line, column: 1, offset: 0 };
+            let starts =
+                (1..=self.text.len() / BLOCK).map(|block| self.text.floor_char_boundary(block * BLOCK));
+            let counted = starts.scan(first, |last, offset| {
+                *last = self.counted(*last, offset);
+                Some(*last)
+            });
+            iter::once(first).chain(counted).collect()
+        })
     }
 
     /// The error for a text of too many bytes.
@@ -147,8 +177,10 @@ pub fn underlined(source: &Source, position: &Position, bytes_marked: usize) -> 
     let text = source.text();
     let offset = text.floor_char_boundary(position.offset);
     let bytes = text.as_bytes();
-    let start = line_start(bytes, offset);
-    let end = memchr2(b'\n', b'\r', &bytes[offset..]).map_or(text.len(), |length| offset + length);
+    let first = text.floor_char_boundary(offset.saturating_sub(MAX_EXCERPT_BYTES));
+    let start = first + line_start(&bytes[first..], offset - first);
+    let last = text.floor_char_boundary(offset.saturating_add(MAX_EXCERPT_BYTES.max(bytes_marked)));
+    let end = memchr2(b'\n', b'\r', &bytes[offset..last]).map_or(last, |length| offset + length);
     let mut before: Vec<char> = text[start..offset].chars().rev().take(MAX_EXCERPT_CHARS).collect();
     let mut after: Vec<char> = text[offset..end].chars().take(MAX_EXCERPT_CHARS).collect();
     if text[start..end].chars().nth(MAX_EXCERPT_CHARS).is_some() {
@@ -199,6 +231,25 @@ mod tests {
         for (part, line, column) in [("é", 1, 1), ("1", 1, 4), ("b", 2, 1), ("2", 2, 5), ("c", 3, 1)] {
             let at = source.position(source.text().find(part).unwrap());
             assert_eq!((at.line, at.column), (line, column), "{part}");
+        }
+    }
+
+    #[test]
+    fn positions_in_long_texts_are_those_counted_from_the_start() {
+        let lines =
+            ["a: é\r\n".repeat(BLOCK), "ß".repeat(3 * BLOCK), "\r\u{feff}x\n\n".repeat(BLOCK)].concat();
+        let source = Source::new("a.yaml", lines);
+        let (mut line, mut column) = (1, 1);
+        let mut previous = ' ';
+        for (offset, c) in source.text().char_indices() {
+            if previous == '\n' || (previous == '\r' && c != '\n') {
+                (line, column) = (line + 1, 1);
+            }
+            if offset % 5 == 0 {
+                assert_eq!(source.position(offset), Position { line, column, offset });
+            }
+            column += usize::from(c != '\u{feff}');
+            previous = c;
         }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Checked are rules whose kinds are all built in. What a variable may be is not known, nor are keys with wildcards.
 
+use indexmap::IndexSet;
+
 use crate::admission::{KindSchemas, ScalarType, Schema};
 use crate::patch::split_anchor;
 use crate::pattern::{self, is_wildcard};
@@ -35,8 +37,10 @@ fn of_rule(rule: &WrittenRule, found: &mut Vec<Warning>) {
     names.dedup();
     let kinds = if names.len() > LISTED_KINDS { "the kinds of the rule".into() } else { any_of(&names) };
     let name = rule.value.get("name").and_then(Value::as_text).cloned();
-    let mut checker = Checker { kinds, name, schemas, at: rule.at.key("mutate"), path: Pointer::ROOT, found };
+    let at = rule.at.key("mutate");
+    let mut checker = Checker { kinds, name, schemas, at, path: Pointer::ROOT, found: IndexSet::new() };
     checker.block(mutate);
+    found.extend(checker.found);
 }
 
 /// The kinds of the objects that a rule changes; `None` if they are not known, or not all built in.
@@ -79,7 +83,8 @@ struct Checker<'a> {
     at: Pointer,
     /// The place in the object.
     path: Pointer,
-    found: &'a mut Vec<Warning>,
+    /// Operations of a JSON patch share their place.
+    found: IndexSet<Warning>,
 }
 
 /// How a value of a patch is read.
@@ -255,10 +260,7 @@ impl<'a> Checker<'a> {
     }
 
     fn add(&mut self, cause: WarningCause) {
-        let warning = Warning { pointer: self.at.clone(), rule: self.name.clone(), cause };
-        if !self.found.contains(&warning) {
-            self.found.push(warning);
-        }
+        self.found.insert(Warning { pointer: self.at.clone(), rule: self.name.clone(), cause });
     }
 }
 
