@@ -1,11 +1,15 @@
 //! The text of a response: unchanged items keep their text.
 
+use std::io::{self, Write};
 use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::value::{Pointer, Value};
-use crate::yaml::{self, Document};
+use crate::yaml::{self, Document, Limits, Source};
 
-use super::ResourceList;
+use super::{FunctionResult, ResourceList};
 
 /// The outcome of an item.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,12 +31,12 @@ pub struct Response {
     /// The objects added behind the items.
     pub added: Vec<Value>,
     /// The results.
-    pub results: Vec<Value>,
+    pub results: Vec<FunctionResult>,
 }
 
 impl Response {
     /// The items as they are, with results.
-    pub fn unchanged(items: usize, results: Vec<Value>) -> Self {
+    pub fn unchanged(items: usize, results: Vec<FunctionResult>) -> Self {
         Self { items: vec![ItemOutcome::Kept; items], added: Vec::new(), results }
     }
 
@@ -49,51 +53,84 @@ impl Response {
     }
 }
 
-/// The response to a list, as block YAML. Items keep their comments, quotes and order of keys; those that changed are
-/// edited.
-pub fn response_text(document: &Document, list: &ResourceList, mut response: Response) -> String {
-    let results = std::mem::take(&mut response.results);
-    let items = list.items.iter().enumerate().filter(|(index, _)| !response.is_dropped(*index));
-    let mut values: Vec<Value> =
-        items.map(|(index, item)| response.replaced(index).unwrap_or(item).clone()).collect();
-    values.extend(response.added.iter().cloned());
-    let whole = list.response(values, results);
-    let mut canonical = String::new();
-    if document.is_json() {
-        yaml::print(&whole, &mut canonical);
-        return canonical;
+/// Writes the response to a list, as block YAML. Items keep their comments, quotes and order of keys; those that changed
+/// are edited.
+///
+/// # Errors
+///
+/// Those of the output.
+pub fn write_response(
+    document: &Document,
+    list: &ResourceList,
+    response: &Response,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let written = if document.is_json() { None } else { Written::of(document) };
+    let written = written.filter(|written| written.items.len() == list.items.len());
+    for (key, value) in list.head() {
+        out.write_all(printed(&Value::from_iter([(key, value)])).as_bytes())?;
     }
-    let edited = edited(document, &response);
-    let written = match &edited {
-        Some(edited) => Written::of(edited, yaml::element_spans(edited, &items_pointer())),
-        None => Written::of(document.source().text(), document.element_spans(&items_pointer())),
+    let kept: Vec<usize> = (0..list.items.len()).filter(|index| !response.is_dropped(*index)).collect();
+    if kept.is_empty() && response.added.is_empty() {
+        out.write_all(b"items: []\n")?;
+    } else {
+        out.write_all(b"items:\n")?;
+    }
+    let item_text = |index: &usize| {
+        let (item, became) = (&list.items[*index], response.replaced(*index));
+        let lines = written.as_ref().and_then(|written| written.text.get(written.items.get(*index)?.clone()));
+        let text = lines.and_then(|lines| edited(lines, item, became));
+        text.unwrap_or_else(|| element(became.unwrap_or(item)))
     };
-    match written.and_then(|written| written.spliced(list, &response, edited.is_some(), &whole)) {
-        // It may differ: an alias may have lost its anchor.
-        Some(text) if yaml::parses_as(&text, &whole) => text,
-        _ => {
-            yaml::print(&whole, &mut canonical);
-            canonical
-        }
+    write_all(&kept, item_text, out)?;
+    write_all(&response.added, element, out)?;
+    if !list.function_config.is_null() {
+        let config = Value::from_iter([("functionConfig", list.function_config.clone())]);
+        out.write_all(printed(&config).as_bytes())?;
     }
+    if !list.results.is_empty() || !response.results.is_empty() {
+        out.write_all(b"results:\n")?;
+    }
+    write_all(&list.results, element, out)?;
+    write_all(&response.results, |result| element(&result.to_value()), out)
 }
 
-fn items_pointer() -> Pointer {
-    Pointer::ROOT.key("items")
+/// Writes the texts of all elements. Some are made at the same time, and only theirs are held.
+fn write_all<T: Sync>(all: &[T], text: impl Fn(&T) -> String + Sync, out: &mut dyn Write) -> io::Result<()> {
+    for batch in all.chunks(BATCH) {
+        let texts: Vec<String> = batch.par_iter().map(&text).collect();
+        out.write_all(texts.concat().as_bytes())?;
+    }
+    Ok(())
 }
 
-/// The text of the document with the changed items; `None` if none changed, or the text cannot be edited.
-fn edited(document: &Document, response: &Response) -> Option<String> {
-    let mut value = document.value()?.clone();
-    let slots = value.as_object_mut()?.get_mut("items")?.as_array_mut()?;
-    let mut changed = false;
-    for (index, slot) in slots.iter_mut().enumerate() {
-        if let Some(became) = response.replaced(index) {
-            *slot = became.clone();
-            changed = true;
-        }
+/// So many texts are held at once.
+const BATCH: usize = 4096;
+
+fn element(value: &Value) -> String {
+    printed(&Value::array(vec![value.clone()]))
+}
+
+fn printed(value: &Value) -> String {
+    let mut out = String::new();
+    yaml::print(value, &mut out);
+    out
+}
+
+/// The lines of an item, moved to the margin, with its new value if it has one; `None` if they cannot be moved or edited,
+/// or are no text of the item alone: it may have an alias whose anchor is elsewhere.
+fn edited(lines: &str, item: &Value, became: Option<&Value>) -> Option<String> {
+    let text = moved(lines)?;
+    let element = |value: &Value| Value::array(vec![value.clone()]);
+    let Some(became) = became else {
+        return yaml::parses_as(&text, &element(item)).then_some(text);
+    };
+    let mut documents = yaml::read(&Arc::new(Source::new("item", text)), &Limits::unbounded()).ok()?;
+    let document = documents.pop().filter(|_| documents.is_empty())?;
+    if document.value() != Some(&element(item)) {
+        return None;
     }
-    let edited = changed.then(|| document.edited(&value))?;
+    let edited = document.edited(&element(became));
     edited.fallback.is_none().then_some(edited.text)
 }
 
@@ -106,8 +143,9 @@ struct Written<'t> {
 
 impl<'t> Written<'t> {
     /// The lines of the items; `None` if items share lines.
-    fn of(text: &'t str, items: Option<(Vec<Range<usize>>, usize)>) -> Option<Self> {
-        let (spans, end) = items?;
+    fn of(document: &'t Document) -> Option<Self> {
+        let text = document.source().text();
+        let (spans, end) = document.element_spans(&Pointer::ROOT.key("items"))?;
         let mut starts: Vec<usize> = Vec::with_capacity(spans.len());
         for span in &spans {
             let floor = starts.last().map_or(0, |last| last + 1);
@@ -119,42 +157,6 @@ impl<'t> Written<'t> {
         let ends = starts.iter().skip(1).copied().chain([end]).collect::<Vec<_>>();
         let items = starts.into_iter().zip(ends).map(|(start, end)| start..end).collect();
         Some(Self { text, items })
-    }
-
-    /// The response with the items' own lines. Items that changed are copied from the text only if it was edited.
-    fn spliced(
-        &self,
-        list: &ResourceList,
-        response: &Response,
-        is_edited: bool,
-        whole: &Value,
-    ) -> Option<String> {
-        if self.items.len() != list.items.len() {
-            return None;
-        }
-        let mut out = String::with_capacity(self.text.len() + 1024);
-        for (key, value) in whole.as_object()? {
-            if &**key != "items" || value.as_array().is_some_and(|items| items.is_empty()) {
-                let member: Value = [(key.clone(), value.clone())].into_iter().collect();
-                yaml::print(&member, &mut out);
-                continue;
-            }
-            out.push_str("items:\n");
-            for (index, (item, lines)) in list.items.iter().zip(&self.items).enumerate() {
-                if response.is_dropped(index) {
-                    continue;
-                }
-                let became = response.replaced(index);
-                let copied = (is_edited || became.is_none()) && copy(self.text.get(lines.clone())?, &mut out);
-                if !copied {
-                    yaml::print(&Value::array(vec![became.unwrap_or(item).clone()]), &mut out);
-                }
-            }
-            if !response.added.is_empty() {
-                yaml::print(&Value::array(response.added.clone()), &mut out);
-            }
-        }
-        Some(out)
     }
 }
 
@@ -198,31 +200,31 @@ fn line_end(text: &str, offset: usize) -> usize {
     text[offset..].find('\n').map_or(text.len(), |index| offset + index + 1)
 }
 
-/// Copies the lines of an item with its dash in the first column; `false`, with nothing copied, if they cannot be moved.
-fn copy(chunk: &str, out: &mut String) -> bool {
-    let Some(dash) = chunk.lines().find(|line| !line.trim_start().starts_with('#')) else { return false };
-    let item = dash.trim_start_matches(' ');
-    let indent = dash.len() - item.len();
-    let length = out.len();
-    for line in chunk.lines() {
+/// The lines of an item with its dash in the first column; `None` if they cannot be moved.
+fn moved(lines: &str) -> Option<String> {
+    let dash = lines.lines().find(|line| !line.trim_start().starts_with('#'))?;
+    let indent = dash.len() - dash.trim_start_matches(' ').len();
+    let mut out = String::with_capacity(lines.len() + 1);
+    for line in lines.lines() {
         let lead = line.len() - line.trim_start_matches(' ').len();
         if lead < indent && !line.trim().is_empty() {
-            out.truncate(length);
-            return false;
+            return None;
         }
         out.push_str(&line[lead.min(indent)..]);
         out.push('\n');
     }
-    true
+    Some(out)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use crate::yaml::{Limits, Source};
-
     use super::*;
+
+    fn response_text(document: &Document, list: &ResourceList, response: &Response) -> String {
+        let mut out = Vec::new();
+        write_response(document, list, response, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
 
     /// The response with the items of these indexes replaced by `{"a":0}`.
     fn responded(text: &str, changed: &[usize]) -> String {
@@ -234,7 +236,7 @@ mod tests {
             false => ItemOutcome::Kept,
         };
         let items = (0..list.items.len()).map(outcome).collect();
-        response_text(&document, &list, Response { items, ..Response::default() })
+        response_text(&document, &list, &Response { items, ..Response::default() })
     }
 
     const HEAD: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n";
@@ -261,8 +263,9 @@ mod tests {
     #[test]
     fn what_cannot_be_copied_is_printed_anew() {
         for (items, changed, expected) in [
-            ("- b: &x 'y'\n- c: *x\n", &[0][..], "- a: 0\n- c: 'y'\n"),
-            ("- b: &x 'y'\n- c: *x\n", &[], "- b: &x 'y'\n- c: *x\n"),
+            ("- b: &x 'y'\n- c: *x\n", &[0][..], "- a: 0\n- c: \"y\"\n"),
+            ("- b: &x 'y'\n- c: *x\n", &[], "- b: &x 'y'\n- c: \"y\"\n"),
+            ("- b: &x 'y'\n  c: *x\n- d: 'x' # e\n", &[], "- b: &x 'y'\n  c: *x\n- d: 'x' # e\n"),
             ("- {b: 'x'}\n- c: 'y'\n", &[], "- {b: 'x'}\n- c: 'y'\n"),
             ("- &x {b: 'x'}\n- c: *x\n", &[], "- b: x\n- c:\n    b: x\n"),
         ] {
@@ -278,6 +281,40 @@ mod tests {
     }
 
     #[test]
+    fn whatever_the_items_look_like_the_response_has_their_values() {
+        const ITEMS: [&str; 13] = [
+            "- b: 1\n",
+            "- b: |+\n    x\n\n\n",
+            "- b: |\n    x\n    ---\n    - y: z\n",
+            "- b: >-\n    x\n\n    y\n",
+            "- b: plain\n    text\n  c: 'quoted\n    text'\n",
+            "- b: \"quoted\n\n    text\"\n",
+            "-\n  b: 1\n",
+            "- # about it\n  b: 1 # end\n  # last\n",
+            "# above\n- {b: [1,\n    2]}\n# below\n",
+            "- b: &x [1]\n  c: *x\n",
+            "- ? b\n  : c\n",
+            "- b:\n  - 1\n  -   c: 2\n      d: 3\n",
+            "- !!map {b: !!str 1}\n",
+        ];
+        let read = |text: &str| yaml::parse_value(text).unwrap().path(&["items"]).cloned();
+        for lead in ["", "  "] {
+            for [one, other] in ITEMS.iter().flat_map(|one| ITEMS.map(|other| [*one, other])) {
+                let items: String =
+                    [one, other].concat().split_inclusive('\n').fold(String::new(), |mut all, line| {
+                        all.push_str(if line == "\n" { "" } else { lead });
+                        all + line
+                    });
+                let text = format!("{HEAD}items:\n{items}functionConfig: 1\n");
+                assert_eq!(read(&responded(&text, &[])), read(&text), "{text}");
+                let changed = read(&responded(&text, &[0])).unwrap();
+                assert_eq!(changed.at(0), Some(&Value::from_json(r#"{"a":0}"#).unwrap()), "{text}");
+                assert_eq!(changed.at(1), read(&text).unwrap().at(1), "{text}");
+            }
+        }
+    }
+
+    #[test]
     fn items_may_go_and_come() {
         let text = format!("{HEAD}items:\n# one\n- b: 'x'\n# two\n- b: 'y'\n");
         let source = Arc::new(Source::new("stdin", &*text));
@@ -287,17 +324,36 @@ mod tests {
         let items = vec![ItemOutcome::Dropped, ItemOutcome::Kept];
         let response = Response { items, added, ..Response::default() };
         assert_eq!(
-            response_text(&document, &list, response),
+            response_text(&document, &list, &response),
             format!("{HEAD}items:\n# two\n- b: 'y'\n- c: 1\n")
         );
         let response = Response { items: vec![ItemOutcome::Dropped; 2], ..Response::default() };
-        assert_eq!(response_text(&document, &list, response), format!("{HEAD}items: []\n"));
+        assert_eq!(response_text(&document, &list, &response), format!("{HEAD}items: []\n"));
     }
 
     #[test]
     fn a_list_without_items_has_an_empty_one() {
-        assert_eq!(responded(HEAD, &[]), format!("{HEAD}items: []\n"));
-        assert_eq!(responded(&format!("{HEAD}items:\n"), &[]), format!("{HEAD}items: []\n"));
+        let json = r#"{"kind":"ResourceList","items":null}"#;
+        let list = "apiVersion: v1\nkind: List\n";
+        for text in [HEAD, &format!("{HEAD}items:\n"), "kind: ResourceList\n", json, list] {
+            assert_eq!(responded(text, &[]), format!("{HEAD}items: []\n"));
+        }
+    }
+
+    #[test]
+    fn results_follow_those_of_earlier_functions() {
+        let text = "results: [{message: a}]\nkind: ResourceList\nfunctionConfig: {b: c}\n";
+        let source = Arc::new(Source::new("stdin", text));
+        let document = yaml::read(&source, &Limits::default()).unwrap().remove(0);
+        let list = ResourceList::from_value(document.value().unwrap()).unwrap();
+        let response = Response::unchanged(0, vec![FunctionResult::failure(("KYV001", "d"))]);
+        assert_eq!(
+            response_text(&document, &list, &response),
+            format!(
+                "{HEAD}items: []\nfunctionConfig:\n  b: c\nresults:\n- message: a\n- message: d\n  \
+                 severity: error\n  tags:\n    code: KYV001\n"
+            )
+        );
     }
 
     #[test]

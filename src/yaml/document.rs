@@ -3,14 +3,13 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use crate::value::{Pointer, Value};
+use crate::value::{Pointer, Segment, Value};
 
 use super::edit::Layout;
 use super::json::JsonText;
 use super::keys::Keys;
 use super::node_index::{Found, IndexRecorder, NodeIndex};
 use super::parser::YamlText;
-use super::split::chunks;
 use super::{Limits, Origin, Position, Source, print};
 
 /// A document: its exact text and its value.
@@ -136,9 +135,14 @@ impl Document {
         Some(self.at(span.start + offset_in(written, read, offset)?))
     }
 
-    /// The byte ranges of the elements of a list as in [`Self::span`], and the end of the list;
-    /// `None` if the node is no list.
+    /// The byte ranges of the elements of a list as in [`Self::span`], and the end of the list or where what comes after it
+    /// begins; `None` if the node is no list.
     pub fn element_spans(&self, list: &Pointer) -> Option<(Vec<Range<usize>>, usize)> {
+        if let [Segment::Key(key)] = list.segments()
+            && let Some((elements, next)) = self.layout.elements(self.source.text(), key)
+        {
+            return Some((elements, next.unwrap_or(self.ranges.body.end)));
+        }
         self.marks().elements(list)
     }
 
@@ -331,11 +335,6 @@ fn leading_comments(body: &str) -> &str {
     };
     let length = body.split_inclusive('\n').take_while(is_above).map(str::len).sum();
     &body[..length]
-}
-
-/// As [`Document::element_spans`], for the first document of a YAML text.
-pub fn element_spans(text: &str, list: &Pointer) -> Option<(Vec<Range<usize>>, usize)> {
-    marks(text, chunks(text).next()?.parsed, Format::Yaml).elements(list)
 }
 
 /// Reads a part of a text again, for the ranges of its nodes.

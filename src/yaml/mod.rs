@@ -27,7 +27,7 @@ mod source;
 mod split;
 mod tabs;
 
-pub use document::{Document, DocumentNodes, element_spans};
+pub use document::{Document, DocumentNodes};
 pub use edit::{Edited, Fallback, parses_as};
 pub use error::{ErrorKind, SyntaxError};
 pub use limits::{Limit, Limits};

@@ -12,8 +12,8 @@ use crate::commands::run_context::RunContext;
 use crate::commands::summary::{Closing, RunSummary};
 use crate::diagnostics::Code;
 use crate::krm::{
-    ItemOutcome, Mode, OnError, Response, Severities, Severity, change_words, file_of, file_path, hide,
-    is_resource, is_same_object, lacks_kind, message_result, results, sort,
+    FunctionResult, ItemOutcome, Mode, OnError, Response, Severities, Severity, change_words, file_of,
+    file_path, hide, is_resource, is_same_object, lacks_kind, results, sort,
 };
 use crate::policy::{DocumentKind, kind_of};
 use crate::render::{Masked, Origin, error_lines, mask_beside, printable_line};
@@ -36,7 +36,7 @@ impl Function {
         let mut summary = RunSummary::without_impact();
         let mut evaluated = self.run(&subjects, &mut summary);
         self.report(&evaluated, &summary, reporter);
-        let mut results: Vec<Value> =
+        let mut results: Vec<FunctionResult> =
             evaluated.iter_mut().flatten().flat_map(|item| std::mem::take(&mut item.results)).collect();
         let is_strict = reporter.is_strict();
         results.extend(reporter.take_notes().iter().map(|note| note_result(note, is_strict, &subjects)));
@@ -49,8 +49,7 @@ impl Function {
         }
         if reporter.exit() != Exit::Done {
             // The changes did not happen: only errors are reported.
-            let error = Value::from(Severity::Error.word());
-            results.retain(|result| result.get("severity") == Some(&error));
+            results.retain(|result| result.severity() == Severity::Error);
             return Response::unchanged(input.items.len(), results);
         }
         let after = evaluated.into_iter().map(|item| item.and_then(|item| item.after));
@@ -65,11 +64,10 @@ impl Function {
 
     fn subject(&self, item: &Node<'_>, function_config: &Value) -> Subject {
         let file = file_of(item.value);
-        let path = file.as_ref().and_then(|file| file.get("path")).and_then(Value::as_text);
         Subject {
             value: item.value.clone(),
-            origin: match path.filter(|_| file_path(item.value).is_some()) {
-                Some(path) => Origin { name: path.clone(), line: None },
+            origin: match file.as_ref().filter(|_| file_path(item.value).is_some()) {
+                Some(file) => Origin { name: file.path.clone(), line: None },
                 None => item.origin(),
             },
             is_evaluated: is_resource(item.value, function_config) && !self.is_applied(item.value)
@@ -162,7 +160,7 @@ impl Function {
 }
 
 /// The result that repeats a note.
-fn note_result(note: &Note, is_strict: bool, subjects: &[Subject]) -> Value {
+fn note_result(note: &Note, is_strict: bool, subjects: &[Subject]) -> FunctionResult {
     let severity = match note.kind {
         NoteKind::Omission | NoteKind::Warning if is_strict => Severity::Error,
         NoteKind::Omission | NoteKind::Warning => Severity::Warning,
@@ -175,12 +173,12 @@ fn note_result(note: &Note, is_strict: bool, subjects: &[Subject]) -> Value {
         Label::Code(_) => note.text.clone(),
         Label::Divergence(divergence) => format!("{divergence} {}", note.text),
     };
-    message_result((&note.label.to_string(), &message), severity, object, file)
+    FunctionResult::message((&note.label.to_string(), &message), severity, object, file)
 }
 
 /// The response with objects added. One that is among the items already replaces that item, and keeps the file; a
 /// configuration that comes from no file is removed.
-fn added(input: &FunctionInput<'_>, objects: Vec<Value>, results: Vec<Value>) -> Response {
+fn added(input: &FunctionInput<'_>, objects: Vec<Value>, results: Vec<FunctionResult>) -> Response {
     let mut response = Response::unchanged(input.items.len(), results);
     for (item, outcome) in input.items.iter().zip(&mut response.items) {
         if is_same_object(item.value, input.config.value) && file_path(item.value).is_none() {
@@ -223,7 +221,7 @@ fn as_warnings(errors: &str) -> String {
 #[derive(Default)]
 struct ItemResult {
     after: Option<Value>,
-    results: Vec<Value>,
+    results: Vec<FunctionResult>,
     /// Lines with errors of rules.
     errors: String,
     /// Lines with changes, in mode validate.

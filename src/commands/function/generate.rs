@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::commands::evaluate::items_of_list;
-use crate::krm::{file, is_resource, item_errors};
+use crate::krm::{ItemFile, is_resource, item_errors};
 use crate::render::Origin;
 use crate::source::{Content, InputDocument, Manifests, Walk};
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
@@ -85,7 +85,7 @@ impl GeneratedObjects {
             self.subjects.push(Subject {
                 value: object.clone(),
                 origin,
-                file: Some(file(name, number)),
+                file: Some(ItemFile { path: name.into(), index: number }),
                 is_evaluated: true,
             });
         }

@@ -1,6 +1,6 @@
 //! The input of a function: its configuration and the items, with the documents that they come from.
 
-use crate::krm::ResourceList;
+use crate::krm::{ItemFile, ResourceList};
 use crate::render::Origin;
 use crate::value::{Pointer, Value};
 use crate::yaml::Document;
@@ -26,7 +26,7 @@ pub(super) struct Subject {
     /// Where it comes from, as messages have it.
     pub(super) origin: Origin,
     /// Where it comes from, as results have it.
-    pub(super) file: Option<Value>,
+    pub(super) file: Option<ItemFile>,
     /// Whether policies are applied to it.
     pub(super) is_evaluated: bool,
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::diagnostics::Coded as _;
-use crate::krm::{ItemOutcome, ResourceList, Response, duplicates, failure, response_text};
+use crate::krm::{FunctionResult, ItemOutcome, ResourceList, Response, duplicates, write_response};
 use crate::source::{Location, SourceError, read_text};
 use crate::value::Value;
 use crate::yaml::{self, Document, Limits, Source};
@@ -114,7 +114,7 @@ fn serve(document: &Document, reporter: &mut Reporter) {
         None => return,
     };
     let response = response(&FunctionInput::of_list(document, &list), reporter);
-    print(&response_text(document, &list, response), reporter);
+    print(|out| write_response(document, &list, &response, out), reporter);
 }
 
 /// The response of the function. Errors are reported.
@@ -124,7 +124,9 @@ fn response(input: &FunctionInput<'_>, reporter: &mut Reporter) -> Response {
         Err(errors) => {
             // The excerpt on further lines is for standard error.
             let first = |error: &FunctionError| {
-                failure((&error.code().to_string(), error.to_string().lines().next().unwrap_or_default()))
+                let message = error.to_string();
+                let message = message.lines().next().unwrap_or_default();
+                FunctionResult::failure((&error.code().to_string(), message))
             };
             let results = errors.iter().map(first).collect();
             report(&errors, reporter);
@@ -141,9 +143,9 @@ fn response(input: &FunctionInput<'_>, reporter: &mut Reporter) -> Response {
 }
 
 /// Prints a response. It must not be truncated, so that even a closed pipe is an error.
-fn print(text: &str, reporter: &mut Reporter) {
+fn print(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>, reporter: &mut Reporter) {
     let mut out = io::stdout().lock();
-    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    if let Err(error) = write(&mut out).and_then(|()| out.flush()) {
         reporter.unwritten(&error);
     }
 }

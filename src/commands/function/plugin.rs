@@ -90,5 +90,5 @@ fn serve(config: &Document, documents: &[Document], reporter: &mut Reporter) {
         }
         yaml::print(object, &mut out);
     }
-    print(&out, reporter);
+    print(|stdout| stdout.write_all(out.as_bytes()), reporter);
 }

@@ -1,5 +1,6 @@
 //! The layout of a document: ranges and styles of its nodes, recorded while it is read, for later edits.
 
+use std::iter::successors;
 use std::ops::Range;
 
 use crate::value::Value;
@@ -26,6 +27,38 @@ impl Layout {
             .first()
             .filter(|root| matches!(root.style, Style::BlockCollection | Style::FlowCollection))?;
         Some(self.base + root.start())
+    }
+
+    /// The ranges of the elements of the list that is this member of the root in the text, and the start of the key after
+    /// it; `None` if it is no list there: an alias, merged.
+    pub(in crate::yaml) fn elements(
+        &self,
+        text: &str,
+        name: &str,
+    ) -> Option<(Vec<Range<usize>>, Option<usize>)> {
+        let range = |node: &LayoutNode| self.base + node.start()..self.base + node.end();
+        let root = self.steps.first().filter(|root| !root.has(LIST))?;
+        let mut index = 1;
+        while index < root.next() {
+            let key = self.steps.get(index)?;
+            let value = self.steps.get(key.next())?;
+            index = value.next();
+            if key.has(MERGE) {
+                return None;
+            }
+            let is_named = text.get(range(key)).is_some_and(|key| key.trim_matches(['"', '\'']) == name);
+            if is_named && value.has(LIST) {
+                let first = Some(key.next() + 1);
+                let next = |element: &usize| self.steps.get(*element).map(|step| step.next());
+                let elements = successors(first, next).take_while(|element| *element < value.next());
+                let elements = elements.filter_map(|element| self.steps.get(element).map(range)).collect();
+                return Some((
+                    elements,
+                    self.steps.get(index).filter(|_| index < root.next()).map(|key| range(key).start),
+                ));
+            }
+        }
+        None
     }
 }
 
