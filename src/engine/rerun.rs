@@ -241,7 +241,7 @@ impl Differences {
 }
 
 /// The changes that policies may read or write.
-pub(super) fn touched_changes(evaluation: &Evaluation<'_>, base: &Value, other: &Value) -> Vec<Change> {
+fn touched_changes(evaluation: &Evaluation<'_>, base: &Value, other: &Value) -> Vec<Change> {
     match touched(evaluation) {
         Some(touched) => changes_within(touched, base, other),
         None => changes(base, other),

@@ -1,13 +1,12 @@
 //! Where the admitted view and the object as written lead to different results.
 
 use crate::report::{Outcome, PolicyReport, RuleReport, SkipReason, ViewDifference, ViewReport};
-use crate::value::{Change, ChangeKind, PathSet, Pointer, Step, Value, changes};
+use crate::value::{Change, ChangeKind, PathSet, Pointer, Step, Value, changes, changes_within};
 
 use super::evaluation::Evaluation;
 use super::order_check::Step as PolicyStep;
 use super::rerun::{
     Differences, Effect, Ran, Rerun, apply_change, has_same_elements, is_scalar, keeps_place, rerun,
-    touched_changes,
 };
 
 /// So many fields of a rule are tried, to find those that decide.
@@ -85,8 +84,7 @@ fn differences(
             Comparison::Other(set) => Some(Differing { policy: index, rule, set }),
         }));
     }
-    let defaults = if differing.is_empty() { Vec::new() } else { defaults(evaluation, written, admitted) };
-    let fields = |one: &Differing<'_>| fields(&policies[one.policy], one.rule, &defaults);
+    let fields = |one: &Differing<'_>| fields(&policies[one.policy], one.rule, (written, admitted));
     let differing = differing.into_iter().map(|one| (fields(&one), one));
     let differing: Vec<_> = differing.filter(|(fields, _)| !fields.is_empty()).collect();
     let has_same_failure = |((_, report), effect): (&(usize, PolicyReport), &Effect)| match effect {
@@ -171,10 +169,10 @@ fn set_otherwise<'a>(
     policies: &[Ran<'_>],
     effects: &[Effect],
     one: &Differing<'_>,
-    fields: &[&'a Default],
+    fields: &'a [Default],
 ) -> Option<Vec<&'a Default>> {
     let (policy, earlier) = policies.split_last()?;
-    let is_set_alone = |field: &&Default| {
+    let is_set_alone = |field: &Default| {
         [&field.written, &field.admitted].into_iter().flatten().all(is_scalar)
             && !policy.may_read(&field.field)
             && keeps_place(&evaluation.placed.object, &field.field, policy.before)
@@ -185,12 +183,12 @@ fn set_otherwise<'a>(
     }
     only_outcome(&effects[earlier.len()], one.rule)?;
     let [on_written, own] = one.set.as_ref()?;
-    let is_other = |field: &&&Default| {
+    let is_other = |field: &&Default| {
         let [on_written, own] =
             [on_written, own].map(|leaves| leaves.iter().find(|(leaf, _)| *leaf == field.field));
         on_written.map(|(_, value)| value) != own.map(|(_, value)| value)
     };
-    let found: Vec<_> = fields.iter().take(MAX_TRIED_FIELDS).filter(is_other).copied().collect();
+    let found: Vec<_> = fields.iter().take(MAX_TRIED_FIELDS).filter(is_other).collect();
     (!found.is_empty()).then_some(found)
 }
 
@@ -199,12 +197,12 @@ fn deciding<'a>(
     evaluation: &Evaluation<'_>,
     policies: &[Ran<'_>],
     rule: &RuleReport,
-    fields: &[&'a Default],
+    fields: &'a [Default],
 ) -> Vec<&'a Default> {
     if let [field] = fields {
         return vec![field];
     }
-    let matters = |field: &&&Default| {
+    let matters = |field: &&Default| {
         let admitted = &evaluation.placed.object;
         let undo = field.undo();
         let undone = || {
@@ -216,7 +214,7 @@ fn deciding<'a>(
         let Rerun { effects, .. } = rerun(evaluation, policies, undone, differences);
         effects.last().is_some_and(|effect| !is_same(effect, rule))
     };
-    let mut deciding: Vec<&Default> = fields.iter().take(MAX_TRIED_FIELDS).filter(matters).copied().collect();
+    let mut deciding: Vec<&Default> = fields.iter().take(MAX_TRIED_FIELDS).filter(matters).collect();
     if deciding.is_empty() {
         // Only several fields together decide.
         deciding.extend(fields.first());
@@ -224,20 +222,17 @@ fn deciding<'a>(
     deciding
 }
 
-/// The values that the API server sets, changes or removes, and that policies may read or write.
-fn defaults(evaluation: &Evaluation<'_>, written: &Value, admitted: &Value) -> Vec<Default> {
-    let mut defaults = Vec::new();
-    let changes = touched_changes(evaluation, written, admitted);
-    changes.into_iter().for_each(|change| add_defaults(change, &mut defaults));
-    defaults
-}
-
 /// The defaults that a rule of a policy may read or write.
-fn fields<'a>(policy: &Ran<'_>, rule: &RuleReport, defaults: &'a [Default]) -> Vec<&'a Default> {
+fn fields(policy: &Ran<'_>, rule: &RuleReport, (written, admitted): (&Value, &Value)) -> Vec<Default> {
     let part = policy.policy.rules().iter().position(|summary| *summary.name == rule.rule);
     let Some(paths) = part.and_then(|part| policy.policy.paths(part)) else { return Vec::new() };
     let touched = paths.touched();
-    defaults.iter().filter(|default| touched.overlaps(&default.field)).collect()
+    let mut defaults = Vec::new();
+    for change in changes_within(touched, written, admitted) {
+        add_defaults(change, &mut defaults);
+    }
+    defaults.retain(|default| touched.overlaps(&default.field));
+    defaults
 }
 
 /// The outcome of a rule in another run of its policy.

@@ -249,29 +249,41 @@ impl Value {
     pub fn bytes_beside(&self, earlier: &Self, max: usize) -> usize {
         // A map that grew has room for as many again.
         const MEMBER: usize = 2 * (size_of::<Text>() + size_of::<Value>() + size_of::<usize>());
-        let mut open = vec![(self, Some(earlier))];
-        let mut sum = 0;
-        while let Some((node, earlier)) = open.pop() {
-            if earlier.is_some_and(|earlier| node.same_storage(earlier)) {
-                continue;
+        /// The bytes of a scalar.
+        fn held<'v>(
+            node: &'v Value,
+            earlier: Option<&'v Value>,
+            open: &mut Vec<(&'v Value, Option<&'v Value>)>,
+        ) -> usize {
+            match (node, earlier) {
+                (Value::Null | Value::Bool(_) | Value::Number(_), _) => {}
+                (node, Some(earlier)) if node.same_storage(earlier) => {}
+                (Value::String(text), _) => return text.len(),
+                (Value::Array(_) | Value::Object(_), _) => open.push((node, earlier)),
             }
+            0
+        }
+        let mut open = Vec::with_capacity(16);
+        let mut sum = held(self, Some(earlier), &mut open);
+        while let Some((node, earlier)) = open.pop() {
             if sum > max {
                 break;
             }
             match node {
                 Self::Array(items) => {
                     sum += items.len() * size_of::<Self>();
-                    let of_earlier = |index| earlier.and_then(|earlier| earlier.at(index));
-                    open.extend(items.iter().enumerate().map(|(index, item)| (item, of_earlier(index))));
+                    for (index, item) in items.iter().enumerate() {
+                        sum += held(item, earlier.and_then(|earlier| earlier.at(index)), &mut open);
+                    }
                 }
                 Self::Object(members) => {
                     sum += members.len() * MEMBER;
                     let earlier = earlier.and_then(Self::as_object);
                     for (index, (key, member)) in members.iter().enumerate() {
-                        open.push((member, earlier.and_then(|earlier| earlier.get_near(key, index))));
+                        let earlier = earlier.and_then(|earlier| earlier.get_near(key, index));
+                        sum += held(member, earlier, &mut open);
                     }
                 }
-                Self::String(text) if earlier != Some(node) => sum += text.len(),
                 Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => {}
             }
         }
