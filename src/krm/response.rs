@@ -17,8 +17,8 @@ pub enum ItemOutcome {
     /// It stays as it is.
     #[default]
     Kept,
-    /// It has another value.
-    Replaced(Value),
+    /// It has another text, from [`ItemTexts::edited`].
+    Replaced(String),
     /// It is removed.
     Dropped,
 }
@@ -39,48 +39,29 @@ impl Response {
     pub fn unchanged(items: usize, results: Vec<FunctionResult>) -> Self {
         Self { items: vec![ItemOutcome::Kept; items], added: Vec::new(), results }
     }
-
-    /// The new value of an item, if it has one.
-    fn replaced(&self, item: usize) -> Option<&Value> {
-        match self.items.get(item) {
-            Some(ItemOutcome::Replaced(value)) => Some(value),
-            _ => None,
-        }
-    }
-
-    fn is_dropped(&self, item: usize) -> bool {
-        self.items.get(item) == Some(&ItemOutcome::Dropped)
-    }
 }
 
-/// Writes the response to a list, as block YAML. Items keep their comments, quotes and order of keys; those that changed
-/// are edited.
+/// Writes the response to a list, as block YAML. Items keep their comments, quotes and order of keys.
 ///
 /// # Errors
 ///
 /// Those of the output.
 pub fn write_response(
-    document: &Document,
+    texts: &ItemTexts<'_>,
     list: &ResourceList,
     response: &Response,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let written = if document.is_json() { None } else { Written::of(document) };
-    let written = written.filter(|written| written.items.len() == list.items.len());
     for (key, value) in list.head() {
         out.write_all(printed(&Value::from_iter([(key, value)])).as_bytes())?;
     }
-    let kept: Vec<usize> = (0..list.items.len()).filter(|index| !response.is_dropped(*index)).collect();
-    if kept.is_empty() && response.added.is_empty() {
-        out.write_all(b"items: []\n")?;
-    } else {
-        out.write_all(b"items:\n")?;
-    }
-    let item_text = |index: &usize| {
-        let (item, became) = (&list.items[*index], response.replaced(*index));
-        let lines = written.as_ref().and_then(|written| written.text.get(written.items.get(*index)?.clone()));
-        let text = lines.and_then(|lines| edited(lines, item, became));
-        text.unwrap_or_else(|| element(became.unwrap_or(item)))
+    let items = list.items.iter().zip(&response.items).enumerate();
+    let kept: Vec<_> = items.filter(|(_, (_, outcome))| **outcome != ItemOutcome::Dropped).collect();
+    let is_empty = kept.is_empty() && response.added.is_empty();
+    out.write_all(if is_empty { b"items: []\n" } else { b"items:\n" })?;
+    let item_text = |(index, (item, outcome)): &(usize, (&Value, &ItemOutcome))| match outcome {
+        ItemOutcome::Replaced(text) => text.clone(),
+        ItemOutcome::Kept | ItemOutcome::Dropped => texts.kept(*index, item),
     };
     write_all(&kept, item_text, out)?;
     write_all(&response.added, element, out)?;
@@ -108,7 +89,11 @@ fn write_all<T: Sync>(all: &[T], text: impl Fn(&T) -> String + Sync, out: &mut d
 const BATCH: usize = 4096;
 
 fn element(value: &Value) -> String {
-    printed(&Value::array(vec![value.clone()]))
+    printed(&list_of(value))
+}
+
+fn list_of(value: &Value) -> Value {
+    Value::array(vec![value.clone()])
 }
 
 fn printed(value: &Value) -> String {
@@ -117,47 +102,75 @@ fn printed(value: &Value) -> String {
     out
 }
 
-/// The lines of an item, moved to the margin, with its new value if it has one; `None` if they cannot be moved or edited,
-/// or are no text of the item alone: it may have an alias whose anchor is elsewhere.
-fn edited(lines: &str, item: &Value, became: Option<&Value>) -> Option<String> {
-    let text = moved(lines)?;
-    let element = |value: &Value| Value::array(vec![value.clone()]);
-    let Some(became) = became else {
-        return yaml::parses_as(&text, &element(item)).then_some(text);
-    };
-    let mut documents = yaml::read(&Arc::new(Source::new("item", text)), &Limits::unbounded()).ok()?;
-    let document = documents.pop().filter(|_| documents.is_empty())?;
-    if document.value() != Some(&element(item)) {
-        return None;
-    }
-    let edited = document.edited(&element(became));
-    edited.fallback.is_none().then_some(edited.text)
-}
-
-/// The text of a list.
-struct Written<'t> {
+/// The texts of the items of a list.
+#[derive(Debug)]
+pub struct ItemTexts<'t> {
     text: &'t str,
-    /// The lines of each item, with the comments above it.
+    /// The lines of each item, with the comments above it; none if items share lines or the list is JSON.
     items: Vec<Range<usize>>,
 }
 
-impl<'t> Written<'t> {
-    /// The lines of the items; `None` if items share lines.
-    fn of(document: &'t Document) -> Option<Self> {
-        let text = document.source().text();
-        let (spans, end) = document.element_spans(&Pointer::ROOT.key("items"))?;
-        let mut starts: Vec<usize> = Vec::with_capacity(spans.len());
-        for span in &spans {
-            let floor = starts.last().map_or(0, |last| last + 1);
-            let dash = dash_line(text, span.start, floor)?;
-            let indent = text[dash..].len() - text[dash..].trim_start_matches(' ').len();
-            starts.push(with_comments(text, dash, indent, floor));
-        }
-        let end = if line_start(text, end) == end { end } else { line_end(text, end) };
-        let ends = starts.iter().skip(1).copied().chain([end]).collect::<Vec<_>>();
-        let items = starts.into_iter().zip(ends).map(|(start, end)| start..end).collect();
-        Some(Self { text, items })
+impl<'t> ItemTexts<'t> {
+    /// Finds the items of a ResourceList.
+    pub fn of(document: &'t Document) -> Self {
+        let items = if document.is_json() { None } else { item_lines(document) };
+        Self { text: document.source().text(), items: items.unwrap_or_default() }
     }
+
+    /// The text of an item as it came, or as printed where it cannot be moved to the margin or is no text of the item
+    /// alone: it may have an alias whose anchor is elsewhere.
+    fn kept(&self, index: usize, item: &Value) -> String {
+        let moved = self.moved(index).filter(|text| yaml::parses_as(text, &list_of(item)));
+        moved.unwrap_or_else(|| element(item))
+    }
+
+    /// The text of an item with another value, edited, or as printed where it cannot be edited.
+    pub fn edited(&self, index: usize, item: &Value, became: &Value) -> String {
+        let edited = || {
+            let source = Arc::new(Source::new("item", self.moved(index)?));
+            let mut documents = yaml::read(&source, &Limits::unbounded()).ok()?;
+            let document = documents.pop().filter(|_| documents.is_empty())?;
+            if document.value() != Some(&list_of(item)) {
+                return None;
+            }
+            let edited = document.edited(&list_of(became));
+            edited.fallback.is_none().then_some(edited.text)
+        };
+        edited().unwrap_or_else(|| element(became))
+    }
+
+    /// The lines of an item with its dash in the first column; `None` if they cannot be moved.
+    fn moved(&self, index: usize) -> Option<String> {
+        let lines = self.text.get(self.items.get(index)?.clone())?;
+        let dash = lines.lines().find(|line| !line.trim_start().starts_with('#'))?;
+        let indent = dash.len() - dash.trim_start_matches(' ').len();
+        let mut out = String::with_capacity(lines.len() + 1);
+        for line in lines.lines() {
+            let lead = line.len() - line.trim_start_matches(' ').len();
+            if lead < indent && !line.trim().is_empty() {
+                return None;
+            }
+            out.push_str(&line[lead.min(indent)..]);
+            out.push('\n');
+        }
+        Some(out)
+    }
+}
+
+/// The lines of the items; `None` if items share lines.
+fn item_lines(document: &Document) -> Option<Vec<Range<usize>>> {
+    let text = document.source().text();
+    let (spans, end) = document.element_spans(&Pointer::ROOT.key("items"))?;
+    let mut starts: Vec<usize> = Vec::with_capacity(spans.len());
+    for span in &spans {
+        let floor = starts.last().map_or(0, |last| last + 1);
+        let dash = dash_line(text, span.start, floor)?;
+        let indent = text[dash..].len() - text[dash..].trim_start_matches(' ').len();
+        starts.push(with_comments(text, dash, indent, floor));
+    }
+    let end = if line_start(text, end) == end { end } else { line_end(text, end) };
+    let ends = starts.iter().skip(1).copied().chain([end]).collect::<Vec<_>>();
+    Some(starts.into_iter().zip(ends).map(|(start, end)| start..end).collect())
 }
 
 /// The start of the line with the dash of an item: that of its first node, or one above with only comments between;
@@ -200,29 +213,13 @@ fn line_end(text: &str, offset: usize) -> usize {
     text[offset..].find('\n').map_or(text.len(), |index| offset + index + 1)
 }
 
-/// The lines of an item with its dash in the first column; `None` if they cannot be moved.
-fn moved(lines: &str) -> Option<String> {
-    let dash = lines.lines().find(|line| !line.trim_start().starts_with('#'))?;
-    let indent = dash.len() - dash.trim_start_matches(' ').len();
-    let mut out = String::with_capacity(lines.len() + 1);
-    for line in lines.lines() {
-        let lead = line.len() - line.trim_start_matches(' ').len();
-        if lead < indent && !line.trim().is_empty() {
-            return None;
-        }
-        out.push_str(&line[lead.min(indent)..]);
-        out.push('\n');
-    }
-    Some(out)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn response_text(document: &Document, list: &ResourceList, response: &Response) -> String {
         let mut out = Vec::new();
-        write_response(document, list, response, &mut out).unwrap();
+        write_response(&ItemTexts::of(document), list, response, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -231,8 +228,10 @@ mod tests {
         let source = Arc::new(Source::new("stdin", text));
         let document = yaml::read(&source, &Limits::default()).unwrap().remove(0);
         let list = ResourceList::from_value(document.value().unwrap()).unwrap();
+        let texts = ItemTexts::of(&document);
+        let became = Value::from_json(r#"{"a":0}"#).unwrap();
         let outcome = |index| match changed.contains(&index) {
-            true => ItemOutcome::Replaced(Value::from_json(r#"{"a":0}"#).unwrap()),
+            true => ItemOutcome::Replaced(texts.edited(index, &list.items[index], &became)),
             false => ItemOutcome::Kept,
         };
         let items = (0..list.items.len()).map(outcome).collect();

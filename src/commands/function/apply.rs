@@ -34,12 +34,16 @@ impl Function {
             }
         };
         let mut summary = RunSummary::without_impact();
-        let mut evaluated = self.run(&subjects, &mut summary);
+        let mut evaluated = self.run(input, &subjects, &mut summary);
         self.report(&evaluated, &summary, reporter);
-        let mut results: Vec<FunctionResult> =
-            evaluated.iter_mut().flatten().flat_map(|item| std::mem::take(&mut item.results)).collect();
+        let notes = reporter.take_notes();
+        let found = evaluated.iter().flatten().map(|item| item.results.len()).sum::<usize>();
+        let mut results = Vec::with_capacity(found + notes.len());
+        for item in evaluated.iter_mut().flatten() {
+            results.extend(std::mem::take(&mut item.results));
+        }
         let is_strict = reporter.is_strict();
-        results.extend(reporter.take_notes().iter().map(|note| note_result(note, is_strict, &subjects)));
+        results.extend(notes.iter().map(|note| note_result(note, is_strict, &subjects)));
         sort(&mut results);
         if mode == Mode::Validate {
             // kustomize expects no items from a validator, but items that come from files would be deleted.
@@ -55,10 +59,17 @@ impl Function {
         let after = evaluated.into_iter().map(|item| item.and_then(|item| item.after));
         if mode == Mode::Generate {
             let objects = subjects.into_iter().zip(after);
-            let objects = objects.map(|(subject, after)| after.unwrap_or(subject.value)).collect();
-            return added(input, objects, results);
+            let object = |(subject, after): (Subject, Option<After>)| match after {
+                Some(After::Object(object)) => object,
+                Some(After::Text(_)) | None => subject.value,
+            };
+            return added(input, objects.map(object).collect(), results);
         }
-        let items = after.map(|after| after.map_or(ItemOutcome::Kept, ItemOutcome::Replaced)).collect();
+        let outcome = |after: Option<After>| match after {
+            Some(After::Text(text)) => ItemOutcome::Replaced(text),
+            Some(After::Object(_)) | None => ItemOutcome::Kept,
+        };
+        let items = after.map(outcome).collect();
         Response { items, added: Vec::new(), results }
     }
 
@@ -100,7 +111,12 @@ impl Function {
     }
 
     /// Evaluates the subjects; `None` for one that policies are not applied to.
-    fn run(&self, subjects: &[Subject], summary: &mut RunSummary) -> Vec<Option<ItemResult>> {
+    fn run(
+        &self,
+        input: &FunctionInput<'_>,
+        subjects: &[Subject],
+        summary: &mut RunSummary,
+    ) -> Vec<Option<ItemResult>> {
         let old = OldObjects::default();
         let evaluator = Evaluator {
             check_idempotent: self.config.check_idempotent,
@@ -118,7 +134,15 @@ impl Function {
         let prepare = |evaluated: &mut Evaluated| {
             let subject = subjects.get(evaluated.source.input).filter(|_| !evaluated.source.further)?;
             evaluated.origin = Some(subject.origin.clone());
-            Some(item_result(evaluated, subject, severities, policies))
+            let after = evaluated.after.take().and_then(|after| {
+                let after = || hide(&subject.value).1.restore(&after);
+                match self.config.mode {
+                    Mode::Mutate => Some(After::Text(input.edited(evaluated.source.input, &after()))),
+                    Mode::Generate => Some(After::Object(after())),
+                    Mode::Validate => None,
+                }
+            });
+            Some(ItemResult { after, ..item_result(evaluated, subject, severities, policies) })
         };
         let mut all: Vec<Option<ItemResult>> = subjects.iter().map(|_| None).collect();
         let collect = |evaluated: Evaluated, result: Option<ItemResult>| {
@@ -195,11 +219,12 @@ fn added(input: &FunctionInput<'_>, objects: Vec<Value>, results: Vec<FunctionRe
     }
     for object in objects {
         let index = ObjectRef::of(&object).and_then(|identity| there.get(&identity).copied());
-        match index.and_then(|index| input.items.get(index).zip(response.items.get_mut(index))) {
-            Some((item, outcome)) => {
+        match index.and_then(|index| Some((index, input.items.get(index)?))) {
+            Some((index, item)) => {
                 let (shown, hidden) = hide(item.value);
                 if shown != object {
-                    *outcome = ItemOutcome::Replaced(hidden.restore(&object));
+                    let text = input.edited(index, &hidden.restore(&object));
+                    response.items[index] = ItemOutcome::Replaced(text);
                 }
             }
             None => response.added.push(object),
@@ -220,7 +245,7 @@ fn as_warnings(errors: &str) -> String {
 /// What the policies did to an item.
 #[derive(Default)]
 struct ItemResult {
-    after: Option<Value>,
+    after: Option<After>,
     results: Vec<FunctionResult>,
     /// Lines with errors of rules.
     errors: String,
@@ -228,16 +253,20 @@ struct ItemResult {
     violations: String,
 }
 
+/// A changed item.
+enum After {
+    Text(String),
+    /// In mode generate, whose objects have no text yet.
+    Object(Value),
+}
+
 fn item_result(
-    Evaluated { objects, after, .. }: &Evaluated,
+    Evaluated { objects, .. }: &Evaluated,
     subject: &Subject,
     severities: Severities,
     policies: PolicyPlaces<'_>,
 ) -> ItemResult {
-    let mut result = ItemResult {
-        after: after.as_ref().map(|after| hide(&subject.value).1.restore(after)),
-        ..ItemResult::default()
-    };
+    let mut result = ItemResult::default();
     for object in objects {
         let report = &object.report;
         let masked = mask_beside(&report.before, &report.after, &report.secrets);

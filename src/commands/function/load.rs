@@ -147,7 +147,7 @@ fn policies(
     reporter: &mut Reporter,
 ) -> LoadedPolicies {
     let mut loader = PolicyLoader::new(options.dialect, options.input_limits);
-    let inline = input.config.at.key("spec").key("policies");
+    let inline = input.config.at().key("spec").key("policies");
     for (index, policy) in config.policies.iter().enumerate() {
         match policy {
             PolicyInput::Path(path) => loader.path(Path::new(&**path)),
@@ -164,7 +164,7 @@ fn policies(
     }
     if config.policies_from_items {
         for item in &input.items {
-            loader.node(item.document, &item.at, &hide(item.value).0);
+            loader.node(item.document, &item.at(), &hide(item.value).0);
         }
     }
     let name = if config.policies_from_items { "functionConfig and items" } else { "functionConfig" };
@@ -190,7 +190,7 @@ fn exceptions(
     errors: &mut Vec<FunctionError>,
 ) -> LoadedExceptions {
     let mut loader = ExceptionLoader::new(config.semantics, limits);
-    let inline = input.config.at.key("spec").key("exceptions");
+    let inline = input.config.at().key("spec").key("exceptions");
     for (index, exception) in config.exceptions.iter().enumerate() {
         match exception {
             PolicyInput::Path(path) => loader.path(Path::new(&**path)),
@@ -226,7 +226,7 @@ fn custom_kinds_of(
     errors: &mut Vec<FunctionError>,
 ) -> Vec<CustomKind> {
     let mut kinds = Vec::new();
-    let inline = input.config.at.key("spec").key("crds");
+    let inline = input.config.at().key("spec").key("crds");
     for (index, definition) in config.crds.iter().enumerate() {
         match definition {
             PolicyInput::Path(path) => {
@@ -248,7 +248,7 @@ fn custom_kinds_of(
 
 /// What context entries are loaded from: not the items, which are not in the cluster yet.
 fn context_from(input: &FunctionInput<'_>, config: &FunctionConfig, loader: &mut ContextObjectLoader<'_>) {
-    let inline = input.config.at.key("spec").key("contextFrom");
+    let inline = input.config.at().key("spec").key("contextFrom");
     for (index, entry) in config.context_from.iter().enumerate() {
         match entry {
             PolicyInput::Path(path) => loader.path(Path::new(&**path)),

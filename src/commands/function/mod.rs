@@ -13,7 +13,9 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::diagnostics::Coded as _;
-use crate::krm::{FunctionResult, ItemOutcome, ResourceList, Response, duplicates, write_response};
+use crate::krm::{
+    FunctionResult, ItemOutcome, ItemTexts, ResourceList, Response, duplicates, write_response,
+};
 use crate::source::{Location, SourceError, read_text};
 use crate::value::Value;
 use crate::yaml::{self, Document, Limits, Source};
@@ -113,8 +115,13 @@ fn serve(document: &Document, reporter: &mut Reporter) {
         Some(Err(error)) => return report(&[error.into()], reporter),
         None => return,
     };
-    let response = response(&FunctionInput::of_list(document, &list), reporter);
-    print(|out| write_response(document, &list, &response, out), reporter);
+    let (texts, response) = {
+        let input = FunctionInput::of_list(document, &list);
+        let response = response(&input, reporter);
+        (input.texts, response)
+    };
+    let texts = texts.unwrap_or_else(|| ItemTexts::of(document));
+    print(|out| write_response(&texts, &list, &response, out), reporter);
 }
 
 /// The response of the function. Errors are reported.

@@ -10,11 +10,10 @@ use clap::CommandFactory as _;
 use crate::diagnostics::Code;
 use crate::krm::ItemOutcome;
 use crate::source::Location;
-use crate::value::Pointer;
 use crate::yaml::{self, Document, Source};
 
 use super::error::FunctionError;
-use super::input::{FunctionInput, Node};
+use super::input::{FunctionInput, Node, Place};
 use super::{Exit, Reporter, RunOptions, document, documents, on_threads, print, read, report, response};
 use crate::commands::Cli;
 
@@ -64,7 +63,7 @@ fn read_items() -> Result<Vec<Document>, Vec<FunctionError>> {
 
 fn serve(config: &Document, documents: &[Document], reporter: &mut Reporter) {
     let Some(value) = config.value() else { return };
-    let config = Node { document: config, at: Pointer::ROOT, value };
+    let config = Node { document: config, place: Place::Root, value };
     let input = FunctionInput::of_documents(config, documents);
     let response = response(&input, reporter);
     // The format has no results, and an incomplete response would delete objects.
@@ -77,7 +76,7 @@ fn serve(config: &Document, documents: &[Document], reporter: &mut Reporter) {
         let outcome = document.value().and_then(|_| outcomes.next()).unwrap_or(&ItemOutcome::Kept);
         match outcome {
             ItemOutcome::Kept => out.push_str(document.text()),
-            ItemOutcome::Replaced(value) => out.push_str(&document.edited(value).text),
+            ItemOutcome::Replaced(text) => out.push_str(text),
             ItemOutcome::Dropped => {}
         }
     }
