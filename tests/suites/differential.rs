@@ -1,5 +1,5 @@
-//! Every classic policy of Kyverno's own policies and suites against every object in them, through the real Kyverno CLI
-//! and through the binary, under both semantics. Runs when `KYV_REAL_PROGRAMS` is 1 and `KYV_CONFORMANCE` points to a
+//! Every classic policy of Kyverno's own policies and suites against every object in them, and against objects made from
+//! these, through the real Kyverno CLI and through the binary, under both semantics. Runs when `KYV_REAL_PROGRAMS` is 1 and `KYV_CONFORMANCE` points to a
 //! folder of them.
 //!
 //! Under `kyverno` each object must come out as the CLI prints it, but for the artefacts of the CLI itself, which are
@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,6 +26,8 @@ use test_support::files::files_below;
 use test_support::kyverno_cli::Applied;
 use test_support::kyverno_cli::artefacts::{ARTEFACTS, with_whole_numbers};
 use test_support::normalize::without_empty;
+
+use super::generated_objects::Generator;
 
 /// What the folder holds at least; with less there, the test compares too little to mean anything.
 const MIN_POLICIES: usize = 30;
@@ -232,6 +235,7 @@ struct Found {
     artefacts: BTreeMap<&'static str, usize>,
     announced: BTreeMap<String, usize>,
     faults: Vec<String>,
+    seconds: u64,
 }
 
 impl Found {
@@ -324,23 +328,17 @@ fn compare(program: &Path, policy: &Policy, objects: &[Vec<Value>]) -> Result<Fo
     Ok(found)
 }
 
-#[test]
-fn every_policy_on_every_object_matches_the_kyverno_cli() {
-    if test_support::skip_without_real_programs("Kyverno's policies through Kyverno's CLI") {
-        return;
-    }
-    let Some(folder) = conformance_folder("Kyverno's policies through Kyverno's CLI") else { return };
-    let pool = Pool::of(Path::new(&folder));
-    let objects = &pool.objects.layers;
+/// Runs policies through both programs, each over objects of its own.
+fn compare_all(policies: &[Policy], objects: impl Fn(&Policy) -> Vec<Vec<Value>> + Sync) -> Found {
     let (program, next, all) =
         (test_support::tool("kyverno"), AtomicUsize::new(0), Mutex::new(Found::default()));
     let start = Instant::now();
     thread::scope(|scope| {
         for _ in 0..WORKERS {
             scope.spawn(|| {
-                while let Some(policy) = pool.policies.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some(policy) = policies.get(next.fetch_add(1, Ordering::Relaxed)) {
                     assert!(start.elapsed() < BUDGET, "more than {} s", BUDGET.as_secs());
-                    let found = compare(&program, policy, objects).unwrap_or_else(|error| Found {
+                    let found = compare(&program, policy, &objects(policy)).unwrap_or_else(|error| Found {
                         faults: vec![format!("{}: {error}", policy.file.display())],
                         ..Found::default()
                     });
@@ -349,13 +347,61 @@ fn every_policy_on_every_object_matches_the_kyverno_cli() {
             });
         }
     });
-    let found = all.into_inner().unwrap();
+    Found { seconds: start.elapsed().as_secs(), ..all.into_inner().unwrap() }
+}
+
+/// How many objects are generated for each policy: with `KYV_ALL_PAIRS`, and in every run.
+const GENERATED: [usize; 2] = [1000, 40];
+
+#[test]
+fn every_policy_on_generated_objects_matches_the_kyverno_cli() {
+    if test_support::skip_without_real_programs("generated objects through Kyverno's CLI") {
+        return;
+    }
+    let Some(folder) = conformance_folder("generated objects through Kyverno's CLI") else { return };
+    let pool = Pool::of(Path::new(&folder));
+    let are_all = std::env::var_os("KYV_ALL_PAIRS").is_some_and(|value| value == "1");
+    let number = if are_all { GENERATED[0] } else { GENERATED[1] };
+    let seed = std::env::var("KYV_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let of_policy = |policy: &Policy| {
+        let mut hasher = DefaultHasher::new();
+        policy.document.to_json().hash(&mut hasher);
+        let objects = pool.objects.layers.iter().flatten();
+        vec![Generator::new(objects, seed ^ hasher.finish()).objects(&policy.document, number)]
+    };
+    let found = compare_all(&pool.policies, of_policy);
+    eprintln!(
+        "{} generated pairs (KYV_SEED={seed}): {} policies × {number} objects in {} s; Kyverno changes {} and fails at \
+         {}; {} faults\nannounced under documented: {:?}\nartefacts of the CLI: {:?}",
+        found.pairs,
+        pool.policies.len(),
+        found.seconds,
+        found.mutated,
+        found.errors,
+        found.faults.len(),
+        found.announced,
+        found.artefacts,
+    );
+    assert!(found.faults.is_empty(), "{}", found.faults.join("\n"));
+    assert_eq!(found.pairs, pool.policies.len() * number, "each policy meets each of its objects");
+    assert!(5 * found.mutated >= found.pairs, "too few pairs in which something happens");
+}
+
+#[test]
+fn every_policy_on_every_object_matches_the_kyverno_cli() {
+    if test_support::skip_without_real_programs("Kyverno's policies through Kyverno's CLI") {
+        return;
+    }
+    let Some(folder) = conformance_folder("Kyverno's policies through Kyverno's CLI") else { return };
+    let pool = Pool::of(Path::new(&folder));
+    let objects = &pool.objects.layers;
+    let found = compare_all(&pool.policies, |_| objects.clone());
     let count: usize = objects.iter().map(Vec::len).sum();
     let mut told = format!(
         "{} pairs: {} policies × {count} objects in {} s; Kyverno changes {} and fails at {}; {} faults\n",
         found.pairs,
         pool.policies.len(),
-        start.elapsed().as_secs(),
+        found.seconds,
         found.mutated,
         found.errors,
         found.faults.len(),

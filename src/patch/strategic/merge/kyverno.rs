@@ -1,8 +1,8 @@
 //! Lists with merge keys, merged as Kyverno's controllers do it.
 //!
 //! Kyverno uses kyaml: elements are found and removed by the text of their keys, one value after the other, first those
-//! of the patch. An element without a key refers to all that have it. At the end the elements of the object replace
-//! the merged ones with the same keys.
+//! of the patch. An element without a key refers to all that have it, as does one whose key is `null`, and where an element
+//! is set, one whose key has no text. At the end the elements of the object replace the merged ones with the same keys.
 
 use std::collections::BTreeMap;
 
@@ -36,9 +36,7 @@ impl Merger<'_> {
         };
         patches.retain(|patch| !has_null_key(&patch.to_value()));
         let patch_values: Vec<Value> = patches.iter().map(|patch| patch.to_value()).collect();
-        let kept: Vec<Value> =
-            base.unwrap_or_default().iter().filter(|element| !has_null_key(element)).cloned().collect();
-        let values = if base.is_some() { kept.as_slice() } else { patch_values.as_slice() };
+        let values = base.unwrap_or(patch_values.as_slice());
         if base.is_some()
             && let Some(scalar) = values.iter().find(|value| !value.is_null() && value.as_object().is_none())
         {
@@ -53,7 +51,7 @@ impl Merger<'_> {
         let used = UsedKeys::new(&tuples, keys);
         let mut object = ElementIndex::new(values, &used.names);
         let patch = ElementIndex::new(&patch_values, &used.names);
-        let mut merged = MergedList::default();
+        let mut merged = MergedList::new(&used.names);
         for tuple in tuples.iter().map(|tuple| used.of(tuple)).collect::<IndexSet<_, RandomState>>() {
             let found = object.first(&tuple);
             // If the object has no list, both sides are the patch: an element removed from one is missing in both.
@@ -88,11 +86,11 @@ impl Merger<'_> {
                 }
             };
             match value.filter(|value| !is_empty(value)) {
-                Some(value) => merged.set(tuple, value),
+                Some(value) => merged.set(tuple, value, &mut self.steps)?,
                 None => object.remove(&tuple),
             }
         }
-        let result = merged.finish(object);
+        let result = merged.finish(object, &mut self.steps)?;
         Ok(if base == Some(result.as_slice()) {
             MergeOutcome::Unchanged
         } else {
@@ -153,6 +151,14 @@ fn normalized_list(items: &[Value], position: Position<'_>) -> Result<Option<Val
     }
 }
 
+/// Whether an element has a key that is no scalar, or an empty text.
+fn has_blank_key(element: &Value, name: &str) -> bool {
+    match element.get(name) {
+        None | Some(Value::Null) => false,
+        Some(key) => key_text(key).is_none_or(|text| text.is_empty()),
+    }
+}
+
 fn key_tuple(element: &Value, names: &[&str]) -> KeyTuple {
     let text = |name: &&str| element.get(name).and_then(key_text).map(Text::from).unwrap_or_default();
     names.iter().map(text).collect()
@@ -208,7 +214,8 @@ impl<'k> UsedKeys<'k> {
 }
 
 /// The elements of a list by the texts of their keys.
-struct ElementIndex {
+struct ElementIndex<'k> {
+    names: &'k [&'k str],
     values: Vec<Option<Value>>,
     tuples: Vec<KeyTuple>,
     /// Which elements were not removed.
@@ -216,14 +223,15 @@ struct ElementIndex {
     by_tuple: IndexMap<KeyTuple, Vec<usize>, RandomState>,
 }
 
-impl ElementIndex {
-    fn new(elements: &[Value], names: &[&str]) -> Self {
+impl<'k> ElementIndex<'k> {
+    fn new(elements: &[Value], names: &'k [&'k str]) -> Self {
         let tuples: Vec<KeyTuple> = elements.iter().map(|element| key_tuple(element, names)).collect();
         let mut by_tuple: IndexMap<KeyTuple, Vec<usize>, RandomState> = IndexMap::default();
         for (index, tuple) in tuples.iter().enumerate() {
             by_tuple.entry(tuple.clone()).or_default().push(index);
         }
         Self {
+            names,
             values: elements.iter().cloned().map(Some).collect(),
             alive: vec![true; elements.len()],
             tuples,
@@ -233,10 +241,14 @@ impl ElementIndex {
 
     /// The index of the first element with these keys; keys that are missing on both sides are equal.
     fn first(&self, tuple: &KeyTuple) -> Option<usize> {
-        if tuple.iter().all(|text| text.is_empty()) {
-            return None;
-        }
-        self.by_tuple.get(tuple)?.iter().copied().find(|index| self.alive[*index])
+        let is_blank = |index: &usize| match (self.names, &self.values[*index]) {
+            ([name], Some(value)) => has_blank_key(value, name),
+            _ => false,
+        };
+        let is_found = |index: &usize| {
+            self.alive[*index] && (tuple.iter().any(|text| !text.is_empty()) || is_blank(index))
+        };
+        self.by_tuple.get(tuple)?.iter().copied().find(is_found)
     }
 
     /// Removes the elements with these keys. A missing key matches any; empty elements are removed as well.
@@ -248,11 +260,13 @@ impl ElementIndex {
             return;
         }
         for index in 0..self.tuples.len() {
-            let matches = |(key, found): (&Text, &Text)| {
-                if key.is_empty() { !found.is_empty() } else { key == found }
+            let value = self.values[index].as_ref();
+            let has = |name: &str| value.is_some_and(|value| value.get(name).is_some());
+            let matches = |(name, (key, found)): (&&str, (&Text, &Text))| {
+                if key.is_empty() { has(name) } else { key == found }
             };
-            let empty = self.values[index].as_ref().is_none_or(is_empty);
-            if empty || tuple.iter().zip(&self.tuples[index]).all(matches) {
+            let pairs = tuple.iter().zip(&self.tuples[index]);
+            if value.is_none_or(is_empty) || self.names.iter().zip(pairs).all(matches) {
                 self.alive[index] = false;
             }
         }
@@ -260,14 +274,26 @@ impl ElementIndex {
 }
 
 /// The merged elements, in the order they were merged.
-#[derive(Default)]
-struct MergedList {
+struct MergedList<'k> {
+    names: &'k [&'k str],
     elements: Vec<Option<Value>>,
     indexes: BTreeMap<KeyTuple, usize>,
 }
 
-impl MergedList {
-    fn set(&mut self, tuple: KeyTuple, value: Value) {
+impl<'k> MergedList<'k> {
+    const fn new(names: &'k [&'k str]) -> Self {
+        Self { names, elements: Vec::new(), indexes: BTreeMap::new() }
+    }
+
+    /// The key of an element without a text, if there is one key only.
+    fn blank_key(&self, value: &Value) -> Option<&'k str> {
+        if let [name] = self.names { Some(*name).filter(|name| has_blank_key(value, name)) } else { None }
+    }
+
+    fn set(&mut self, tuple: KeyTuple, value: Value, steps: &mut StepCounter) -> Result<(), Limit> {
+        if let Some(key) = self.blank_key(&value) {
+            return self.set_blank(key, &value, steps);
+        }
         match self.indexes.get(&tuple) {
             Some(index) => self.elements[*index] = Some(value),
             None => {
@@ -275,15 +301,45 @@ impl MergedList {
                 self.elements.push(Some(value));
             }
         }
+        Ok(())
+    }
+
+    /// Sets an element whose key has no text: it takes the place of each that has the key.
+    fn set_blank(&mut self, key: &str, value: &Value, steps: &mut StepCounter) -> Result<(), Limit> {
+        let mut is_set = false;
+        for element in self.elements.iter_mut().flatten().filter(|element| element.get(key).is_some()) {
+            steps.count()?;
+            *element = value.clone();
+            is_set = true;
+        }
+        self.indexes.retain(|_, index| {
+            self.elements[*index].as_ref().is_some_and(|element| element.get(key).is_none())
+        });
+        if !is_set {
+            self.elements.push(Some(value.clone()));
+        }
+        Ok(())
     }
 
     /// Puts an element of the object over what was merged.
-    fn put_back(&mut self, tuple: KeyTuple, value: Value) {
+    fn put_back(&mut self, tuple: KeyTuple, value: Value, steps: &mut StepCounter) -> Result<(), Limit> {
         let prefix: KeyTuple = tuple.iter().take_while(|text| !text.is_empty()).cloned().collect();
-        if prefix.is_empty() {
-            // Without its first key an element replaces all others.
-            self.elements.clear();
-            self.indexes.clear();
+        let missing = self.names.iter().filter(|name| value.get(**name).is_none()).count();
+        if prefix.is_empty() && self.blank_key(&value).is_none() {
+            if missing == self.names.len() {
+                // Without a key an element replaces all others.
+                self.elements.clear();
+                self.indexes.clear();
+                return self.set(tuple, value, steps);
+            }
+            if self.names.first().is_some_and(|name| value.get(*name).is_some()) {
+                self.remove_like(&tuple, &value, steps)?;
+                self.elements.push(Some(value));
+            } else {
+                // It is added for each key that is missing, and once more.
+                self.elements.extend(vec![Some(value); missing + 1]);
+            }
+            return Ok(());
         } else if tuple.len() > 1 {
             let prefixed =
                 self.indexes.range(prefix.clone()..).take_while(|(other, _)| other.starts_with(&prefix));
@@ -294,18 +350,42 @@ impl MergedList {
                 }
             }
         }
-        self.set(tuple, value);
+        self.set(tuple, value, steps)
+    }
+
+    /// Removes the elements with the further keys of one whose first key has no text; if that is `null`, none.
+    fn remove_like(&mut self, tuple: &KeyTuple, value: &Value, steps: &mut StepCounter) -> Result<(), Limit> {
+        let Some((first, further)) =
+            self.names.split_first().filter(|(first, _)| has_blank_key(value, first))
+        else {
+            return Ok(());
+        };
+        for element in &mut self.elements {
+            steps.count()?;
+            let is_like = element.as_ref().is_some_and(|element| {
+                let mut keys = further.iter().zip(&tuple[1..]);
+                element.get(*first).is_some()
+                    && keys.all(|(name, text)| {
+                        text.is_empty() || element.get(*name).and_then(key_text).as_deref() == Some(&**text)
+                    })
+            });
+            if is_like {
+                *element = None;
+            }
+        }
+        self.indexes.retain(|_, index| self.elements[*index].is_some());
+        Ok(())
     }
 
     /// The merged list, after the remaining elements of the object were put over it.
-    fn finish(mut self, object: ElementIndex) -> Vec<Value> {
+    fn finish(mut self, object: ElementIndex<'_>, steps: &mut StepCounter) -> Result<Vec<Value>, Limit> {
         let elements = object.values.into_iter().zip(object.tuples).zip(object.alive);
         for ((value, tuple), _) in elements.filter(|(_, alive)| *alive) {
             if let Some(value) = value {
-                self.put_back(tuple, value);
+                self.put_back(tuple, value, steps)?;
             }
         }
-        self.elements.into_iter().flatten().collect()
+        Ok(self.elements.into_iter().flatten().collect())
     }
 }
 

@@ -6,7 +6,6 @@
 
 use crate::patch::cursor::Cursor;
 use crate::patch::outcome::OverlayError;
-use crate::patch::scalar::key_text;
 use crate::patch::strategic::anchor::Anchor;
 use crate::patch::strategic::any_node;
 use crate::patch::strategic::matcher::{AddAnchors, MatchContext, Matcher, Mismatch};
@@ -20,6 +19,16 @@ use super::elements;
 pub(in crate::patch::strategic) struct KyvernoPlanner<'a> {
     tracker: &'a DivergenceTracker,
     cursor: Cursor,
+}
+
+/// Whether a name is `null` or has no elements. An empty text is a name.
+fn is_null_or_empty(name: &Value) -> bool {
+    match name {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
 }
 
 /// A key with an anchor.
@@ -171,7 +180,7 @@ impl<'a> KyvernoPlanner<'a> {
                 Ok(()) if global => matched = true,
                 Ok(()) => {
                     let mut patch = element.clone();
-                    let name = candidate.get("name").filter(|name| key_text(name).is_some());
+                    let name = candidate.get("name").filter(|name| !is_null_or_empty(name));
                     if !self.clean(&mut patch, true)?
                         && let Some(name) = name
                     {
