@@ -12,8 +12,7 @@ use super::keys::Keys;
 #[derive(Debug, Default)]
 pub(super) struct NodeIndex {
     all: Vec<IndexedNode>,
-    /// The elements of long lists, and the keys of long mappings by their text,
-    /// to avoid linear search.
+    /// The elements of long lists, and the keys of long mappings by their text, to avoid linear search.
     long: BTreeMap<usize, Vec<usize>>,
 }
 

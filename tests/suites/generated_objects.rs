@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kyv::value::{ObjectRef, Pointer, Segment, Value};
+use test_support::random::SplitMix64;
 
 /// The most places in which an object differs.
 const MAX_CHANGES: usize = 3;
@@ -16,7 +17,7 @@ pub(crate) struct Generator<'v> {
     objects: Vec<&'v Value>,
     /// The values of the members with each name.
     values: BTreeMap<String, Vec<Value>>,
-    random: Random,
+    random: SplitMix64,
 }
 
 impl<'v> Generator<'v> {
@@ -30,7 +31,7 @@ impl<'v> Generator<'v> {
                 }
             }
         }
-        Self { objects, values, random: Random(seed) }
+        Self { objects, values, random: SplitMix64(seed) }
     }
 
     /// Objects for a policy, most of them of kinds that its text names. No two have the same identity.
@@ -44,15 +45,15 @@ impl<'v> Generator<'v> {
         let is_named = |object: &Value| {
             object.get("kind").and_then(Value::as_str).is_some_and(|kind| policy.contains(kind))
         };
-        let mut object = self.objects[self.random.below(self.objects.len())];
+        let mut object = self.objects[self.random.index(self.objects.len())];
         for _ in 0..TRIES {
             if is_named(object) {
                 break;
             }
-            object = self.objects[self.random.below(self.objects.len())];
+            object = self.objects[self.random.index(self.objects.len())];
         }
         let mut object = object.clone();
-        for _ in 0..=self.random.below(MAX_CHANGES) {
+        for _ in 0..=self.random.index(MAX_CHANGES) {
             self.change(&mut object);
         }
         let name = ObjectRef::of(&object).map(|name| name.name.to_string()).unwrap_or_default();
@@ -73,7 +74,7 @@ impl<'v> Generator<'v> {
 
     fn change(&mut self, object: &mut Value) {
         let places = places(object);
-        let Some(at) = places.get(self.random.below(places.len())) else { return };
+        let Some(at) = places.get(self.random.index(places.len())) else { return };
         let Some((last, above)) = at.segments().split_last() else { return };
         let parent = object.pointed_mut(above).expect("a place of the object");
         match last {
@@ -83,7 +84,7 @@ impl<'v> Generator<'v> {
                     parent.remove(key);
                 } else {
                     let others = self.values.get(&**key).map_or(&[][..], Vec::as_slice);
-                    let value = self.random.other(found, others);
+                    let value = other(&mut self.random, found, others);
                     // The CLI reads `null` as an empty map, but for members of list elements.
                     let is_in_list = above.iter().any(|segment| matches!(segment, Segment::Index(_)));
                     let is_map = value.is_null() && !is_in_list;
@@ -97,7 +98,7 @@ impl<'v> Generator<'v> {
                     1 => elements.push(elements[*index].clone()),
                     _ => {
                         let found = elements[*index].clone();
-                        elements[*index] = self.random.other(found, &[]);
+                        elements[*index] = other(&mut self.random, found, &[]);
                     }
                 }
             }
@@ -127,36 +128,23 @@ fn places(object: &Value) -> Vec<Pointer> {
     found
 }
 
-/// Random numbers by a seed (`SplitMix64`).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut state = self.0;
-        state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((state ^ (state >> 31)) >> 1).unwrap_or(0) % limit.max(1)
-    }
-
-    /// A value instead of another one.
-    fn other(&mut self, found: Value, others: &[Value]) -> Value {
-        match self.below(10) {
-            0 => Value::Null,
-            1 => Value::empty_object(),
-            2 => Value::array(Vec::new()),
-            3 => "".into(),
-            4 => 0.into(),
-            5 => Value::Bool(false),
-            6 => match found {
-                Value::Number(number) => number.to_string().into(),
-                Value::Bool(flag) => flag.to_string().into(),
-                Value::String(text) => {
-                    text.parse::<i64>().map_or_else(|_| format!("x{text}").into(), Value::from)
-                }
-                other => other,
-            },
-            _ => others.get(self.below(others.len())).cloned().unwrap_or(found),
-        }
+/// A value instead of another one.
+fn other(random: &mut SplitMix64, found: Value, others: &[Value]) -> Value {
+    match random.below(10) {
+        0 => Value::Null,
+        1 => Value::empty_object(),
+        2 => Value::array(Vec::new()),
+        3 => "".into(),
+        4 => 0.into(),
+        5 => Value::Bool(false),
+        6 => match found {
+            Value::Number(number) => number.to_string().into(),
+            Value::Bool(flag) => flag.to_string().into(),
+            Value::String(text) => {
+                text.parse::<i64>().map_or_else(|_| format!("x{text}").into(), Value::from)
+            }
+            other => other,
+        },
+        _ => others.get(random.index(others.len())).cloned().unwrap_or(found),
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct FunctionInput<'a> {
     pub(super) config: Node<'a>,
     pub(super) items: Vec<Node<'a>>,
     /// The texts of the items of a list; `None` where each item is a document.
-    pub(super) texts: Option<ItemTexts<'a>>,
+    pub(super) texts: Option<&'a ItemTexts<'a>>,
 }
 
 /// An object that is evaluated.
@@ -44,7 +44,7 @@ pub(super) struct Subject {
 
 impl<'a> FunctionInput<'a> {
     /// The input in a ResourceList.
-    pub(super) fn of_list(document: &'a Document, list: &'a ResourceList) -> Self {
+    pub(super) fn of_list(document: &'a Document, list: &'a ResourceList, texts: &'a ItemTexts<'a>) -> Self {
         let node = |place, value| Node { document, place, value };
         Self {
             items: list
@@ -54,7 +54,7 @@ impl<'a> FunctionInput<'a> {
                 .map(|(index, item)| node(Place::Item(index), item))
                 .collect(),
             config: node(Place::FunctionConfig, &list.function_config),
-            texts: Some(ItemTexts::of(document)),
+            texts: Some(texts),
         }
     }
 
@@ -68,7 +68,7 @@ impl<'a> FunctionInput<'a> {
     /// The text of an item with another value.
     pub(super) fn edited(&self, index: usize, became: &Value) -> String {
         let Node { document, value, .. } = self.items[index];
-        match &self.texts {
+        match self.texts {
             Some(texts) => texts.edited(index, value, became),
             None => document.edited(became).text,
         }

@@ -115,12 +115,8 @@ fn serve(document: &Document, reporter: &mut Reporter) {
         Some(Err(error)) => return report(&[error.into()], reporter),
         None => return,
     };
-    let (texts, response) = {
-        let input = FunctionInput::of_list(document, &list);
-        let response = response(&input, reporter);
-        (input.texts, response)
-    };
-    let texts = texts.unwrap_or_else(|| ItemTexts::of(document));
+    let texts = ItemTexts::of(document);
+    let response = response(&FunctionInput::of_list(document, &list, &texts), reporter);
     print(|out| write_response(&texts, &list, &response, out), reporter);
 }
 

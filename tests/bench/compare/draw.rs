@@ -1,28 +1,22 @@
 //! Random numbers that are the same in every run.
 
+use test_support::random::SplitMix64;
+
 /// The seed of all objects.
 const SEED: u64 = 0x6b79_7620_6265_6e63;
 
-/// A source of numbers: `SplitMix64`, which needs no library and is the same everywhere.
-pub(crate) struct Draw(u64);
+/// A source of numbers.
+pub(crate) struct Draw(SplitMix64);
 
 impl Draw {
     /// A source of its own for each number.
     pub(crate) fn new(number: u64) -> Self {
-        Self(SEED ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17))
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
+        Self(SplitMix64(SEED ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17)))
     }
 
     /// A number below another.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
+        self.0.below(end)
     }
 
     /// Whether something happens that happens in so many of a hundred cases.

@@ -20,6 +20,7 @@ pub mod objects;
 mod oracle;
 pub mod policy_installer;
 pub mod process_usage;
+pub mod random;
 pub mod rest;
 pub mod sample_objects;
 mod service_script;
