@@ -11,23 +11,20 @@ use std::fmt::Write as _;
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kyv::policy::{DocumentKind, kind_of};
 use kyv::value::{ObjectRef, Value};
-use kyv::yaml::{Limits, Source, print, read};
+use kyv::yaml::print;
 use test_support::conformance_folder;
-use test_support::files::files_below;
 use test_support::kyverno_cli::Applied;
 use test_support::kyverno_cli::artefacts::{ARTEFACTS, with_whole_numbers};
+use test_support::kyverno_samples::{ClassicPolicy, Generator, KyvernoSamples, parse};
 use test_support::normalize::without_empty;
-
-use super::generated_objects::Generator;
 
 /// What the folder holds at least; with less there, the test compares too little to mean anything.
 const MIN_POLICIES: usize = 30;
@@ -41,130 +38,6 @@ const BUDGET: Duration = Duration::from_secs(1800);
 
 /// How many CLIs run at a time.
 const WORKERS: usize = 2;
-
-/// A policy and the values of its own suite.
-struct Policy {
-    file: PathBuf,
-    document: Value,
-    values: Option<PathBuf>,
-}
-
-/// The objects in layers: no two of one layer have one identity, which the CLI cannot take.
-#[derive(Default)]
-struct Objects {
-    layers: Vec<Vec<Value>>,
-    identities: Vec<BTreeSet<String>>,
-}
-
-impl Objects {
-    /// Adds an object unless an equal one is there.
-    fn add(&mut self, object: &Value, name: &ObjectRef) {
-        let namespace = name.namespace.as_deref().unwrap_or("default");
-        let identity = format!("{}/{namespace}/{}", name.kind.kind, name.name);
-        let mut free = self.layers.len();
-        for (at, layer) in self.layers.iter().enumerate() {
-            if layer.contains(object) {
-                return;
-            }
-            if free == self.layers.len() && !self.identities[at].contains(&identity) {
-                free = at;
-            }
-        }
-        if free == self.layers.len() {
-            self.layers.push(Vec::new());
-            self.identities.push(BTreeSet::new());
-        }
-        self.layers[free].push(object.clone());
-        self.identities[free].insert(identity);
-    }
-}
-
-/// The policies and objects of the folder, and what is skipped, by reason.
-#[derive(Default)]
-struct Pool {
-    policies: Vec<Policy>,
-    objects: Objects,
-    skipped: BTreeMap<&'static str, usize>,
-}
-
-impl Pool {
-    fn of(folder: &Path) -> Self {
-        let (mut pool, files) = (Self::default(), files_below(folder, &["yaml", "yml"]));
-        let suites: Vec<&PathBuf> =
-            files.iter().filter(|file| file.file_name().unwrap() == "kyverno-test.yaml").collect();
-        for file in &files {
-            let Ok(documents) = documents(file) else {
-                pool.skip("files that are no YAML");
-                continue;
-            };
-            for document in documents {
-                pool.add_document(file, document, &suites);
-            }
-        }
-        pool
-    }
-
-    fn add_document(&mut self, file: &Path, document: Value, suites: &[&PathBuf]) {
-        let group = document.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-        match kind_of(&document) {
-            DocumentKind::Policy => match beyond(&document) {
-                Some(reason) => self.skip(reason),
-                None if self.policies.iter().any(|other| other.document == document) => {}
-                None => {
-                    let values = suites.iter().find_map(|suite| values_of(suite, file));
-                    self.policies.push(Policy { file: file.to_owned(), document, values });
-                }
-            },
-            DocumentKind::NotAPolicy if group.contains("kyverno.io/") => {}
-            DocumentKind::NotAPolicy => match ObjectRef::of(&document) {
-                Some(name) if !name.name.is_empty() => self.objects.add(&document, &name),
-                _ => self.skip("documents that are no named objects"),
-            },
-            _ => self.skip("policies of other kinds, with CEL"),
-        }
-    }
-
-    fn skip(&mut self, reason: &'static str) {
-        *self.skipped.entry(reason).or_default() += 1;
-    }
-}
-
-/// Why a classic policy cannot be compared one object at a time.
-fn beyond(policy: &Value) -> Option<&'static str> {
-    let rules = policy.path(&["spec", "rules"]).and_then(Value::as_array).unwrap_or_default();
-    let some = |field: &[&str]| rules.iter().any(|rule| rule.path(field).is_some());
-    if some(&["mutate", "targets"]) {
-        Some("policies with targets")
-    } else if some(&["mutate", "overlay"]) || some(&["mutate", "patches"]) {
-        Some("policies in legacy syntax")
-    } else if !some(&["mutate"]) {
-        Some("policies that mutate nothing")
-    } else {
-        None
-    }
-}
-
-/// The values file of a suite that is about the policy file.
-fn values_of(suite: &Path, policy: &Path) -> Option<PathBuf> {
-    let folder = suite.parent()?;
-    let same = |path: &str| folder.join(path).canonicalize().ok() == policy.canonicalize().ok();
-    documents(suite).ok()?.iter().find_map(|document| {
-        let policies = document.get("policies")?.as_array()?;
-        let concerned = policies.iter().filter_map(Value::as_str).any(same);
-        let values = document.get("variables")?.as_str()?;
-        concerned.then(|| folder.join(values))
-    })
-}
-
-fn documents(path: &Path) -> Result<Vec<Value>, String> {
-    parse(path.display().to_string(), fs::read_to_string(path).map_err(|error| error.to_string())?)
-}
-
-fn parse(name: String, text: String) -> Result<Vec<Value>, String> {
-    let documents = read(&Arc::new(Source::new(name, text)), &Limits::default())
-        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
-    Ok(documents.iter().filter_map(|document| document.value().cloned()).collect())
-}
 
 fn write(file: &Path, documents: &[Value]) {
     let mut text = String::new();
@@ -254,7 +127,7 @@ impl Found {
 
     fn compare(
         &mut self,
-        policy: &Policy,
+        policy: &ClassicPolicy,
         given: &Value,
         applied: Applied,
         kyverno: &Outcome,
@@ -307,7 +180,7 @@ impl Found {
 }
 
 /// Runs one policy through both programs, over all objects.
-fn compare(program: &Path, policy: &Policy, objects: &[Vec<Value>]) -> Result<Found, String> {
+fn compare(program: &Path, policy: &ClassicPolicy, objects: &[Vec<Value>]) -> Result<Found, String> {
     let folder = tempfile::tempdir().unwrap();
     let [file, all] = ["policy.yaml", "all.yaml"].map(|name| folder.path().join(name));
     write(&file, std::slice::from_ref(&policy.document));
@@ -329,7 +202,10 @@ fn compare(program: &Path, policy: &Policy, objects: &[Vec<Value>]) -> Result<Fo
 }
 
 /// Runs policies through both programs, each over objects of its own.
-fn compare_all(policies: &[Policy], objects: impl Fn(&Policy) -> Vec<Vec<Value>> + Sync) -> Found {
+fn compare_all(
+    policies: &[ClassicPolicy],
+    objects: impl Fn(&ClassicPolicy) -> Vec<Vec<Value>> + Sync,
+) -> Found {
     let (program, next, all) =
         (test_support::tool("kyverno"), AtomicUsize::new(0), Mutex::new(Found::default()));
     let start = Instant::now();
@@ -350,19 +226,22 @@ fn compare_all(policies: &[Policy], objects: impl Fn(&Policy) -> Vec<Vec<Value>>
     Found { seconds: start.elapsed().as_secs(), ..all.into_inner().unwrap() }
 }
 
+/// The most places in which a generated object differs from a given one.
+const CHANGES: usize = 3;
+
 /// How many objects are generated for each policy: with `KYV_ALL_PAIRS`, and in every run.
 const GENERATED: [usize; 2] = [1000, 40];
 
 /// The policies and objects of the folder; `None` where the test is skipped.
-fn pool(what: &str) -> Option<Pool> {
+fn pool(what: &str) -> Option<KyvernoSamples> {
     if test_support::skip_without_real_programs(what) {
         return None;
     }
-    Some(Pool::of(&conformance_folder(what)?))
+    Some(KyvernoSamples::of(&conformance_folder(what)?))
 }
 
 /// Tells what was found with so many objects for each policy, and fails if anything differs.
-fn check(found: &Found, pool: &Pool, objects: usize) {
+fn check(found: &Found, pool: &KyvernoSamples, objects: usize) {
     let mut told = format!(
         "{} pairs: {} policies × {objects} objects in {} s; Kyverno changes {} and fails at {}; {} faults\n",
         found.pairs,
@@ -394,11 +273,12 @@ fn every_policy_on_generated_objects_matches_the_kyverno_cli() {
     let are_all = std::env::var_os("KYV_ALL_PAIRS").is_some_and(|value| value == "1");
     let number = if are_all { GENERATED[0] } else { GENERATED[1] };
     let seed = std::env::var("KYV_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    let of_policy = |policy: &Policy| {
+    let of_policy = |policy: &ClassicPolicy| {
         let mut hasher = DefaultHasher::new();
         policy.document.to_json().hash(&mut hasher);
         let objects = pool.objects.layers.iter().flatten();
-        vec![Generator::new(objects, seed ^ hasher.finish()).objects(&policy.document, number)]
+        let mut generator = Generator::new(objects, seed ^ hasher.finish());
+        vec![(0..number).map(|_| generator.object(&policy.document, CHANGES)).collect()]
     };
     let found = compare_all(&pool.policies, of_policy);
     eprintln!("objects generated by KYV_SEED={seed}");

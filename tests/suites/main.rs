@@ -5,7 +5,6 @@ mod conformance;
 mod converted;
 mod coverage;
 mod differential;
-mod generated_objects;
 mod init;
 mod mutants;
 mod order;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use kyv::value::{ObjectRef, Value};
+use kyv::value::{Map, ObjectRef, Value};
 use kyv::yaml::{Limits, Source, read};
 
 use test_support::kyverno_cli::artefacts::{ARTEFACTS, with_whole_numbers};
@@ -21,48 +21,92 @@ type Identity = (String, String, String);
 ///
 /// # Errors
 ///
-/// The first object that differs, as each of them makes it.
+/// The first object that differs, as each of them makes it, or where rules fail.
 pub(crate) fn with_kyverno(programs: &Programs, policies: &Path, objects: &Path) -> Result<(), String> {
+    let Made { objects: theirs, failed: 0 } = made_by_kyverno(programs, policies, objects)? else {
+        return Err("the Kyverno CLI could not apply everything".to_owned());
+    };
+    for semantics in ["documented", "kyverno"] {
+        compared_with_kyv(programs, policies, objects, semantics, &[0], &theirs)?;
+    }
+    Ok(())
+}
+
+/// The same where rules may fail, and gives the number of objects on which some do: after a failure the CLI goes on with an
+/// empty object, so these are not compared. Under `kyverno` semantics alone, as the other one differs by design.
+///
+/// # Errors
+///
+/// As for [`with_kyverno`].
+pub(crate) fn where_no_rule_fails(
+    programs: &Programs,
+    policies: &Path,
+    objects: &Path,
+) -> Result<usize, String> {
+    let Made { objects: theirs, failed } = made_by_kyverno(programs, policies, objects)?;
+    compared_with_kyv(programs, policies, objects, "kyverno", &[0, 3], &theirs)?;
+    Ok(failed)
+}
+
+/// What the Kyverno CLI makes of objects.
+struct Made {
+    objects: BTreeMap<Identity, Option<Value>>,
+    /// The number of objects on which a rule fails, which have no value.
+    failed: usize,
+}
+
+fn made_by_kyverno(programs: &Programs, policies: &Path, objects: &Path) -> Result<Made, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let output = folder.path().join("kyverno.yaml");
     let mut command = Command::new(programs.kyverno());
     command.arg("apply").arg(policies).arg("--resource").arg(objects).arg("--output").arg(&output);
-    let said = run(command.arg("--remove-color"), "the Kyverno CLI")?;
-    let last = said.lines().last().unwrap_or_default();
-    if !last.contains("fail: 0,") || !last.contains("error: 0,") {
-        return Err(format!("the Kyverno CLI could not apply everything: {last}"));
+    // 1 tells that a rule failed.
+    let said = run(command.arg("--remove-color"), "the Kyverno CLI", &[0, 1])?;
+    let told = |error: std::io::Error| format!("{error}: {}", said.lines().last().unwrap_or_default());
+    let originals = values(&fs::read_to_string(objects).map_err(told)?)?;
+    let printed = values(&fs::read_to_string(&output).map_err(told)?)?;
+    // Each object is printed once for each policy.
+    let policies = printed.len() / originals.len().max(1);
+    if policies == 0 || printed.len() != policies * originals.len() {
+        return Err(format!("the Kyverno CLI prints {} for {} objects", printed.len(), originals.len()));
     }
-    let given = values(&fs::read_to_string(objects).map_err(|error| error.to_string())?)?;
-    let originals = by_identity(given.clone());
-    // Each object is printed once for each policy: what the last left is what counts.
-    let mut theirs = originals.clone();
-    for printed in values(&fs::read_to_string(&output).map_err(|error| error.to_string())?)? {
-        let identity = identity(&printed);
-        // An object without a namespace comes back in that of the CLI.
-        let bare = (identity.0.clone(), String::new(), identity.2.clone());
-        let key = if originals.contains_key(&identity) { identity } else { bare };
-        let original =
-            originals.get(&key).ok_or_else(|| format!("{key:?} was not given to the Kyverno CLI"))?;
-        let object = ARTEFACTS.iter().fold(printed, |object, artefact| (artefact.undo)(object, original));
-        theirs.insert(key, object);
+    let (mut made, mut failed, mut is_changed) = (BTreeMap::new(), 0, false);
+    for (original, printed) in originals.iter().zip(printed.chunks(policies)) {
+        let is_failed = printed.iter().any(|object| object.as_object().is_some_and(Map::is_empty));
+        let last = printed.last().filter(|_| !is_failed).cloned();
+        let undone =
+            |object| ARTEFACTS.iter().fold(object, |object, artefact| (artefact.undo)(object, original));
+        let last = last.map(undone);
+        failed += usize::from(is_failed);
+        is_changed |= last.as_ref().is_some_and(|last| last != original);
+        made.insert(identity(original), last);
     }
-    if theirs == originals {
-        return Err("the Kyverno CLI changes nothing, so nothing is compared".to_owned());
+    if is_changed {
+        Ok(Made { objects: made, failed })
+    } else {
+        Err("the Kyverno CLI changes nothing, so nothing is compared".to_owned())
     }
-    for semantics in ["documented", "kyverno"] {
-        let mut command = Command::new(&programs.kyv);
-        command
-            .args(["mutate", "--semantics", semantics, "--view", "written", "-p"])
-            .arg(policies)
-            .arg("-f")
-            .arg(objects);
-        let ours = values(&run(&mut command, "kyv")?)?;
-        if ours.len() != given.len() {
-            return Err(format!("kyv prints {} of {} objects", ours.len(), given.len()));
-        }
-        same(&ours, &theirs, &format!("kyv --semantics {semantics}"), "the Kyverno CLI")?;
+}
+
+/// Checks that kyv makes the same of the objects as the Kyverno CLI.
+fn compared_with_kyv(
+    programs: &Programs,
+    policies: &Path,
+    objects: &Path,
+    semantics: &str,
+    codes: &[i32],
+    theirs: &BTreeMap<Identity, Option<Value>>,
+) -> Result<(), String> {
+    let mut command = Command::new(&programs.kyv);
+    command.args(["mutate", "--semantics", semantics, "--view", "written", "-p"]);
+    command.arg(policies).arg("-f").arg(objects);
+    let mut ours = values(&run(&mut command, "kyv", codes)?)?;
+    if ours.len() != theirs.len() {
+        return Err(format!("kyv prints {} of {} objects", ours.len(), theirs.len()));
     }
-    Ok(())
+    ours.retain(|object| theirs.get(&identity(object)).is_none_or(Option::is_some));
+    let theirs = theirs.iter().filter_map(|(name, object)| Some((name.clone(), object.clone()?))).collect();
+    same(&ours, &theirs, &format!("kyv --semantics {semantics}"), "the Kyverno CLI")
 }
 
 /// Checks that two programs print the same objects, in any order.
@@ -71,7 +115,7 @@ pub(crate) fn with_kyverno(programs: &Programs, policies: &Path, objects: &Path)
 ///
 /// The first object that differs, as each of them prints it.
 pub(crate) fn between(ours: &mut Command, theirs: &mut Command, their_name: &str) -> Result<(), String> {
-    compared(values(&run(ours, "kyv")?)?, values(&run(theirs, their_name)?)?, their_name)
+    compared(values(&run(ours, "kyv", &[0])?)?, values(&run(theirs, their_name, &[0])?)?, their_name)
 }
 
 /// The same, with elements that have names in any order: both kinds of policies merge by name, and each has its own order.
@@ -80,7 +124,7 @@ pub(crate) fn between(ours: &mut Command, theirs: &mut Command, their_name: &str
 ///
 /// As for [`between`].
 pub(crate) fn by_names(ours: &mut Command, theirs: &mut Command, their_name: &str) -> Result<(), String> {
-    let [ours, theirs] = [run(ours, "kyv")?, run(theirs, their_name)?];
+    let [ours, theirs] = [run(ours, "kyv", &[0])?, run(theirs, their_name, &[0])?];
     let sorted = |objects: Vec<Value>| objects.iter().map(sorted_by_name).collect();
     compared(sorted(values(&ours)?), sorted(values(&theirs)?), their_name)
 }
@@ -118,7 +162,7 @@ pub(crate) fn unchanged(
     objects: &Path,
     name: &str,
 ) -> Result<(), String> {
-    run(program, name)?;
+    run(program, name, &[0])?;
     let [printed, given] =
         [printed, objects].map(|path| fs::read_to_string(path).map_err(|error| error.to_string()));
     let (printed, given) = (values(&printed?)?, values(&given?)?);
@@ -149,11 +193,11 @@ fn same(
     Ok(())
 }
 
-fn run(command: &mut Command, name: &str) -> Result<String, String> {
+fn run(command: &mut Command, name: &str, codes: &[i32]) -> Result<String, String> {
     let output =
         command.env_clear().stdin(Stdio::null()).output().map_err(|error| format!("{name}: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.success() {
+    if output.status.code().is_some_and(|code| codes.contains(&code)) {
         return Ok(text);
     }
     Err(format!("{name}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr)))

@@ -38,6 +38,12 @@ impl Contestant {
         other.arguments.iter().fold(self, Self::arg)
     }
 
+    /// The same, with other exit codes of success.
+    pub(crate) fn codes(mut self, codes: &'static [i32]) -> Self {
+        self.codes = codes;
+        self
+    }
+
     /// The same, running at most so often.
     pub(crate) fn at_most(mut self, rounds: usize) -> Self {
         self.rounds = rounds;

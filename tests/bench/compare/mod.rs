@@ -8,6 +8,7 @@ mod axes;
 mod chart;
 mod contestant;
 mod draw;
+mod drawn;
 mod goals;
 mod limit;
 mod machine;

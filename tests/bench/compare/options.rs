@@ -1,6 +1,7 @@
 //! What a run is asked for.
 
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::compare::axes::Axis;
 
@@ -17,6 +18,8 @@ pub(crate) struct Options {
     pub(crate) quick: bool,
     /// The Kyverno CLI goes on where it takes minutes.
     pub(crate) beyond: bool,
+    /// What sets of policies and objects are drawn by.
+    pub(crate) seed: u64,
     /// Where table, figures and charts are written, if anywhere.
     pub(crate) write: Option<PathBuf>,
 }
@@ -28,7 +31,10 @@ impl Options {
     ///
     /// What is not understood.
     pub(crate) fn parse(arguments: Vec<String>) -> Result<Self, String> {
-        let mut options = Self { axes: Vec::new(), rounds: 5, quick: false, beyond: false, write: None };
+        // Another one in each run, so that nothing is tuned for what is drawn.
+        let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        let mut options =
+            Self { axes: Vec::new(), rounds: 5, quick: false, beyond: false, seed, write: None };
         let mut publish = false;
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
@@ -43,6 +49,10 @@ impl Options {
                     options.rounds = number
                         .filter(|number| *number > 0)
                         .ok_or("--rounds: a number of 1 or more has to follow")?;
+                }
+                "--seed" => {
+                    let number = arguments.next().and_then(|number| number.parse().ok());
+                    options.seed = number.ok_or("--seed: a number has to follow")?;
                 }
                 folder if folder.starts_with("--write=") => {
                     let folder = folder.strip_prefix("--write=").filter(|folder| !folder.is_empty());
@@ -82,7 +92,7 @@ pub(crate) fn usage() -> String {
     format!("compare [AXIS...]: {USAGE}, and axes are {}\n", names())
 }
 
-const USAGE: &str = "options are --rounds N, --quick, --beyond and --write[=FOLDER]";
+const USAGE: &str = "options are --rounds N, --seed N, --quick, --beyond and --write[=FOLDER]";
 
 fn names() -> String {
     Axis::ALL.map(Axis::name).join(", ")

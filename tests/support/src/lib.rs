@@ -14,6 +14,7 @@ pub mod flux;
 pub mod go_yaml;
 pub mod kyverno;
 pub mod kyverno_cli;
+pub mod kyverno_samples;
 pub mod markdown;
 pub mod normalize;
 pub mod objects;

@@ -1,6 +1,7 @@
 //! What is varied, and what is measured at each point.
 
 mod apply;
+mod drawn;
 mod hosts;
 mod live;
 mod own;
@@ -40,6 +41,7 @@ pub(crate) const OWN_LIMIT: &str = "limit, kyv's own reader";
 pub(crate) enum Axis {
     Startup,
     Objects,
+    Drawn,
     Cel,
     Matching,
     Idle,
@@ -54,9 +56,10 @@ pub(crate) enum Axis {
 }
 
 impl Axis {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Startup,
         Self::Objects,
+        Self::Drawn,
         Self::Cel,
         Self::Matching,
         Self::Idle,
@@ -75,6 +78,7 @@ impl Axis {
         match self {
             Self::Startup => "startup",
             Self::Objects => "objects",
+            Self::Drawn => "drawn",
             Self::Cel => "cel",
             Self::Matching => "matching",
             Self::Idle => "idle",
@@ -94,6 +98,9 @@ impl Axis {
         match self {
             Self::Startup => "Start-up: one policy, one Pod",
             Self::Objects => "Objects, with 30 policies",
+            Self::Drawn => {
+                "Sets of 30 of Kyverno's own policies, and objects of many shapes, drawn by a seed"
+            }
             Self::Cel => "MutatingPolicies: 30, and the classic ones that do the same",
             Self::Matching => "Policies that match",
             Self::Idle => "Policies that do not match, beside 10 that do",
@@ -114,6 +121,7 @@ impl Axis {
             Self::Startup | Self::Objects | Self::Cel | Self::Threads | Self::View | Self::Canonical => {
                 "objects"
             }
+            Self::Drawn => "draw",
             Self::Matching | Self::Idle => "policies",
             Self::Foreach => "elements",
             Self::Stream | Self::Kustomize | Self::Function | Self::Live => "objects",
@@ -139,6 +147,8 @@ pub(crate) struct Sizes {
     pub(crate) elements_with_kyverno: usize,
     pub(crate) items: usize,
     pub(crate) starts: usize,
+    /// How many sets are drawn.
+    pub(crate) draws: usize,
 }
 
 impl Sizes {
@@ -157,6 +167,7 @@ impl Sizes {
                 elements_with_kyverno: 3,
                 items: 20,
                 starts: 3,
+                draws: 2,
             };
         }
         Self {
@@ -172,6 +183,7 @@ impl Sizes {
             // kustomize takes many minutes for 4,000, with any function.
             items: if options.beyond { 4_000 } else { 1_000 },
             starts: 50,
+            draws: 10,
         }
     }
 }
@@ -305,6 +317,7 @@ pub(crate) fn measure(axis: Axis, bench: &mut Bench) -> Result<(), String> {
     match axis {
         Axis::Startup => apply::startup(bench),
         Axis::Objects => apply::objects(bench),
+        Axis::Drawn => drawn::drawn(bench),
         Axis::Cel => apply::cel(bench),
         Axis::Matching => apply::matching(bench),
         Axis::Idle => apply::idle(bench),

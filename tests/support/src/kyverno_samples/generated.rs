@@ -3,25 +3,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::random::SplitMix64;
 use kyv::value::{ObjectRef, Pointer, Segment, Value};
-use test_support::random::SplitMix64;
-
-/// The most places in which an object differs.
-const MAX_CHANGES: usize = 3;
 
 /// How often an object of a kind that the policy names is looked for.
 const TRIES: usize = 20;
 
 /// Makes objects from those of a folder.
-pub(crate) struct Generator<'v> {
+pub struct Generator<'v> {
     objects: Vec<&'v Value>,
     /// The values of the members with each name.
     values: BTreeMap<String, Vec<Value>>,
     random: SplitMix64,
+    /// The identities of the objects that were made.
+    made: BTreeSet<String>,
 }
 
 impl<'v> Generator<'v> {
-    pub(crate) fn new(objects: impl Iterator<Item = &'v Value>, seed: u64) -> Self {
+    pub fn new(objects: impl Iterator<Item = &'v Value>, seed: u64) -> Self {
         let objects: Vec<_> = objects.collect();
         let mut values: BTreeMap<String, Vec<Value>> = BTreeMap::new();
         for object in &objects {
@@ -31,17 +30,13 @@ impl<'v> Generator<'v> {
                 }
             }
         }
-        Self { objects, values, random: SplitMix64(seed) }
+        Self { objects, values, random: SplitMix64(seed), made: BTreeSet::new() }
     }
 
-    /// Objects for a policy, most of them of kinds that its text names. No two have the same identity.
-    pub(crate) fn objects(&mut self, policy: &Value, number: usize) -> Vec<Value> {
-        let text = policy.to_json();
-        let mut names = BTreeSet::new();
-        (0..number).map(|_| self.object(&text, &mut names)).collect()
-    }
-
-    fn object(&mut self, policy: &str, names: &mut BTreeSet<String>) -> Value {
+    /// An object for a policy, most often of a kind that the policy names, that differs from a given one in at most so
+    /// many places, and at least in one if it may. No two that are made have the same identity.
+    pub fn object(&mut self, policy: &Value, changes: usize) -> Value {
+        let policy = policy.to_json();
         let is_named = |object: &Value| {
             object.get("kind").and_then(Value::as_str).is_some_and(|kind| policy.contains(kind))
         };
@@ -53,8 +48,10 @@ impl<'v> Generator<'v> {
             object = self.objects[self.random.index(self.objects.len())];
         }
         let mut object = object.clone();
-        for _ in 0..=self.random.index(MAX_CHANGES) {
-            self.change(&mut object);
+        if changes > 0 {
+            for _ in 0..=self.random.index(changes) {
+                self.change(&mut object);
+            }
         }
         let name = ObjectRef::of(&object).map(|name| name.name.to_string()).unwrap_or_default();
         for further in 1.. {
@@ -65,7 +62,7 @@ impl<'v> Generator<'v> {
             let identity = ObjectRef::of(&object).expect("an object with a name");
             // The CLI takes no namespace for `default`.
             let namespace = identity.namespace.as_deref().unwrap_or("default");
-            if names.insert(format!("{}/{namespace}/{}", identity.kind.kind, identity.name)) {
+            if self.made.insert(format!("{}/{namespace}/{}", identity.kind.kind, identity.name)) {
                 break;
             }
         }
