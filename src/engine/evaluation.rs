@@ -8,6 +8,7 @@ use crate::policy::{Candidate, Candidates, Operation};
 use crate::report::{MissingInputs, Outcome, PolicyReport, RuleError};
 use crate::resources::KindResource;
 use crate::secrets::{Secrets, TaintTracker};
+use crate::semantics::DivergenceTracker;
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::classic::state::ObjectState;
@@ -46,6 +47,8 @@ pub(super) struct Evaluation<'a> {
     pub(super) filter: Cell<Option<Text>>,
     /// Whether reports have traces.
     is_traced: Cell<bool>,
+    /// Whether something is evaluated [`Self::aside`].
+    is_aside: Cell<bool>,
     /// The bytes that the reports of this object hold beside it.
     reported: Cell<usize>,
     pub(super) classic: ObjectState,
@@ -128,6 +131,7 @@ pub(super) fn evaluate<T>(
         needs_user: Cell::new(false),
         filter: Cell::default(),
         is_traced: Cell::new(engine.settings.trace),
+        is_aside: Cell::new(false),
         reported: Cell::default(),
         classic: ObjectState::default(),
     });
@@ -268,10 +272,23 @@ impl Evaluation<'_> {
         self.is_traced.get()
     }
 
-    /// Runs something as if no policy had seen the object: without traces, and without effect on the report.
+    /// A tracker of divergences for one policy.
+    pub(super) fn tracker(&self) -> DivergenceTracker {
+        let semantics = self.engine.settings.semantics;
+        if self.is_aside.get() {
+            DivergenceTracker::idle(semantics)
+        } else {
+            DivergenceTracker::new(semantics)
+        }
+    }
+
+    /// Runs something as if no policy had seen the object: without traces and divergences, and without effect on the
+    /// report.
     pub(super) fn aside<T>(&self, run: impl FnOnce() -> T) -> T {
-        let Self { needs_namespace_labels, needs_user, filter, is_traced, reported, classic, .. } = self;
+        let Self { needs_namespace_labels, needs_user, filter, is_traced, is_aside, .. } = self;
+        let Self { reported, classic, .. } = self;
         let needs = [needs_namespace_labels.get(), needs_user.get()];
+        let was_aside = is_aside.replace(true);
         let (filtered, traced) = (filter.take(), is_traced.replace(false));
         let kept = classic.restart();
         let held = reported.take();
@@ -280,6 +297,7 @@ impl Evaluation<'_> {
         classic.restore(kept);
         filter.set(filtered);
         is_traced.set(traced);
+        is_aside.set(was_aside);
         needs_namespace_labels.set(needs[0]);
         needs_user.set(needs[1]);
         result

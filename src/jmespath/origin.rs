@@ -62,9 +62,10 @@ impl Origin {
         self.parts().for_each(|part| part.read(reads));
     }
 
-    /// Adds whether the value exists, and its type.
+    /// Adds whether the value exists, and its type. JMESPath goes through the elements of lists, and not through the
+    /// members of maps.
     pub fn read_type(&self, reads: &mut PathSet) {
-        self.places.iter().for_each(|place| reads.insert_node(place));
+        self.places.iter().for_each(|place| reads.insert_list_node(place));
     }
 
     /// Where the value itself may be, or that of its elements, or what it is computed from.

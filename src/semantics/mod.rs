@@ -106,13 +106,30 @@ impl DivergenceSet {
 #[derive(Debug, Default)]
 pub struct DivergenceTracker {
     semantics: Semantics,
+    is_idle: bool,
     reached: Cell<DivergenceSet>,
 }
 
 impl DivergenceTracker {
     /// A tracker without divergences.
     pub const fn new(semantics: Semantics) -> Self {
-        Self { semantics, reached: Cell::new(DivergenceSet::NONE) }
+        Self { semantics, is_idle: false, reached: Cell::new(DivergenceSet::NONE) }
+    }
+
+    /// A tracker whose divergences nobody asks for: what is evaluated only to find them need not be.
+    pub const fn idle(semantics: Semantics) -> Self {
+        Self { is_idle: true, ..Self::new(semantics) }
+    }
+
+    /// A tracker for a part of the evaluation.
+    #[must_use]
+    pub const fn for_part(&self) -> Self {
+        Self { is_idle: self.is_idle, ..Self::new(self.semantics) }
+    }
+
+    /// Whether nobody asks for the divergences.
+    pub const fn is_idle(&self) -> bool {
+        self.is_idle
     }
 
     /// The semantics of the evaluation.

@@ -1,6 +1,7 @@
 //! Documents prepared for substitution.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
 use crate::value::{Pointer, Text, Value};
@@ -16,6 +17,7 @@ pub struct Template {
     pub(super) semantics: Semantics,
     source: Value,
     divergences: DivergenceSet,
+    query: OnceLock<Box<Query>>,
 }
 
 /// A node of a prepared document.
@@ -147,7 +149,14 @@ impl Template {
         let mut preparation =
             Preparation { document, tracker: &tracker, at: at.clone(), budget: Budget::default() };
         let root = preparation.node(&source);
-        Self { root, at: at.clone(), semantics, source, divergences: tracker.reached() }
+        Self {
+            root,
+            at: at.clone(),
+            semantics,
+            source,
+            divergences: tracker.reached(),
+            query: OnceLock::new(),
+        }
     }
 
     /// Prepares an operand of a condition. In Kyverno its references start at the operand; as documented, at the root of the
@@ -177,6 +186,12 @@ impl Template {
     /// The value of a document without variables.
     pub const fn fixed(&self) -> Option<&Value> {
         if let Node::Fixed(value) = &self.root { Some(value) } else { None }
+    }
+
+    /// The expression that a text without variables is, parsed once.
+    pub fn fixed_query(&self) -> Option<&Query> {
+        let text = self.fixed()?.as_str()?;
+        Some(self.query.get_or_init(|| Box::new(Query::new(text))))
     }
 
     /// The texts before, between and after the variables of a document that is one string; `None` if replacing them may

@@ -271,3 +271,36 @@ spec:
     );
     assert!(!run.stderr.contains("2 objects"), "{}", run.stderr);
 }
+
+/// A loop over the containers that merges this into each.
+fn each_container(name: &str, patch: &str) -> String {
+    let list = "list: 'request.object.spec.template.spec.containers[]'";
+    policy(name, "", &format!("    mutate: {{foreach: [{{{list}, {patch}}}]}}"))
+}
+
+#[test]
+fn a_policy_that_moves_containers_takes_no_field_to_another_one() {
+    let merged = |fields: &str| {
+        let containers = format!("[{{(name): '{{{{ element.name }}}}', {fields}}}]");
+        format!("patchStrategicMerge: {{spec: {{template: {{spec: {{containers: {containers}}}}}}}}}")
+    };
+    let variable = "patchesJson6902: '[{op: add, path: /spec/template/spec/containers/{{elementIndex}}/env/-, \
+                    value: {name: IMAGE, value: \"{{ element.image }}\"}}]'";
+    let annotation = "patchStrategicMerge: {metadata: {annotations: {'seen-{{ element.name }}': 'true'}}}";
+    // A merge puts the container that it changes in front.
+    let policies = [
+        each_container("a-requests", &merged("resources: {requests: {+(cpu): 100m}}")),
+        each_container("b-variable", variable),
+        each_container("c-image", &merged("image: 'same:1'")),
+        each_container("d-annotation", annotation),
+    ];
+    let two = format!(
+        "{WEB}        resources: {{requests: {{cpu: 1}}}}\n      - name: side\n        image: side:2\n"
+    );
+    assert_eq!(
+        notes(&policies, &two),
+        [
+            "note[KYV801]: Deployment/web: policies b-variable and c-image give another result in the other order (spec.template.spec.containers[0].env[0].value, spec.template.spec.containers[1].env[0].value)"
+        ]
+    );
+}

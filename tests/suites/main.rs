@@ -5,6 +5,7 @@ mod conformance;
 mod converted;
 mod coverage;
 mod differential;
+mod generated_order;
 mod init;
 mod mutants;
 mod order;

@@ -24,7 +24,7 @@ use std::cell::RefCell;
 use crate::diagnostics::Code;
 use crate::policy::{Candidate, CelPolicy, CelVariant, FailurePolicy, Operation};
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
-use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
+use crate::semantics::{Divergence, DivergenceSet, Semantics};
 use crate::value::{Text, Value};
 
 use super::evaluation::{Evaluation, PolicyRun};
@@ -46,7 +46,7 @@ pub(super) fn run(
 ) -> PolicyRun {
     let operation = evaluation.operation(&policy.meta.name);
     let side = evaluation.engine.settings.semantics;
-    let tracker = DivergenceTracker::new(side);
+    let tracker = evaluation.tracker();
     let mut current = object.clone();
     let (mut rules, mut has_failed) = (Vec::new(), false);
     for variant in parts.iter().filter_map(|part| policy.variants.get(*part)) {
@@ -63,6 +63,7 @@ pub(super) fn run(
         let report = run.report();
         let doubtful = run.doubtful();
         if !doubtful.is_empty()
+            && !tracker.is_idle()
             && effect(report.as_ref()) != effect(evaluation.aside(|| run.other_side().report()).as_ref())
         {
             tracker.reach_all(doubtful);

@@ -41,7 +41,7 @@ fn run_rules(
     object: &Value,
 ) -> PolicyRun {
     let operation = evaluation.operation(&policy.meta.name);
-    let tracker = DivergenceTracker::new(evaluation.engine.settings.semantics);
+    let tracker = evaluation.tracker();
     let is_delete = operation == Operation::Delete;
     let input = if is_delete { Value::Null } else { object.clone() };
     evaluation.with_context(&policy.meta, Some(operation), input, &tracker, |context| {
@@ -308,7 +308,7 @@ impl StandardRun<'_> {
         if report.rules.iter().any(|rule| acts(&rule.outcome))
             && let Some(filter) = evaluation.excluding_filter(before, Some(operation))
         {
-            let tracker = DivergenceTracker::new(tracker.semantics());
+            let tracker = tracker.for_part();
             if !tracker.documented(Divergence::HiddenObject) {
                 for rule in report.rules.iter_mut().filter(|rule| acts(&rule.outcome)) {
                     rule.outcome = Outcome::Skipped(SkipReason::Filtered(filter.clone()));

@@ -66,6 +66,12 @@ impl Overlay {
         inline: Option<&dyn InlineResolver>,
     ) -> Result<Merged, PatchError> {
         let position = context.root(base, &self.root.value);
+        if tracker.is_idle() {
+            return match tracker.semantics() {
+                Semantics::Documented => self.documented(base, position, tracker, inline),
+                Semantics::Kyverno => self.kyverno(base, position, inline),
+            };
+        }
         // The documented planner records where Kyverno may differ. These divergences are reported only if the results
         // of both semantics differ.
         let possible = DivergenceTracker::new(Semantics::Documented);

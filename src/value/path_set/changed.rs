@@ -34,8 +34,7 @@ impl Node {
     }
 
     fn is_member_changed(&self, old: &Map, new: &Map) -> bool {
-        // What goes through all elements may go through the members of a map.
-        if self.is_counted() && old != new {
+        if self.has_all_members() && old != new {
             return true;
         }
         self.members.iter().any(|(key, node)| match (old.get(key), new.get(key)) {
@@ -52,7 +51,7 @@ impl Node {
             Value::Object(members) if !members.is_empty() => {
                 let is_added =
                     |(key, node): (&Text, &Self)| members.get(key).is_some_and(|value| node.is_added(value));
-                self.is_whole || self.is_itself || self.is_counted() || self.members.iter().any(is_added)
+                self.is_whole || self.is_itself || self.has_all_members() || self.members.iter().any(is_added)
             }
             _ => true,
         }

@@ -1,6 +1,6 @@
 //! What is in a set beside nodes alone.
 
-use super::{Map, Node, PathSet};
+use super::{Map, Node, PathSet, Text};
 
 impl PathSet {
     /// The nodes that are in the set alone.
@@ -25,11 +25,12 @@ impl PathSet {
 
 impl Node {
     fn nodes(&self) -> Option<Self> {
-        let members = self.members.iter().filter_map(|(key, below)| Some((key.clone(), below.nodes()?)));
-        let members: Map<Self> = members.collect();
+        let nodes = |(key, below): (&Text, &Self)| below.nodes().map(|nodes| (key.clone(), nodes));
+        let members: Map<Self> = self.members.iter().filter_map(nodes).collect();
         let elements = self.elements.as_ref().and_then(|below| below.nodes()).map(Box::new);
         let has_nodes = self.is_itself || !members.is_empty() || elements.is_some();
-        has_nodes.then_some(Self { is_itself: self.is_itself, members, elements, ..Self::default() })
+        let Self { is_itself, may_be_members, .. } = *self;
+        has_nodes.then_some(Self { is_itself, may_be_members, members, elements, ..Self::default() })
     }
 
     fn with_whole_lists(&self) -> Self {

@@ -30,6 +30,8 @@ pub(super) struct Node {
     is_whole: bool,
     /// Whether the node alone belongs to the set.
     is_itself: bool,
+    /// Of the elements that a node alone stands for: whether they may be the members of a map, too.
+    may_be_members: bool,
     members: Map<Self>,
     elements: Option<Box<Self>>,
 }
@@ -52,8 +54,7 @@ impl<'a> Place<'a> {
     pub(super) fn member(self, key: &str) -> Option<Self> {
         match self {
             Self::Whole => Some(self),
-            // What goes through all elements may go through the members of a map.
-            Self::At(node) if node.is_counted() => Some(Self::Whole),
+            Self::At(node) if node.has_all_members() => Some(Self::Whole),
             Self::At(node) => node.members.get(key).map(Self::of),
         }
     }
@@ -106,6 +107,13 @@ impl PathSet {
     /// Adds the node at a path: whether it exists, and the length of a list whose elements it stands for.
     pub fn insert_node(&mut self, path: &[Step]) {
         if let Some(node) = self.node(path) {
+            (node.is_itself, node.may_be_members) = (true, true);
+        }
+    }
+
+    /// The same for what goes through the elements of lists, and not through the members of a map.
+    pub fn insert_list_node(&mut self, path: &[Step]) {
+        if let Some(node) = self.node(path) {
             node.is_itself = true;
         }
     }
@@ -143,8 +151,7 @@ impl PathSet {
                 return true;
             }
             let child = match segment {
-                // What goes through all elements may go through the members of a map.
-                Segment::Key(_) if node.is_counted() => return true,
+                Segment::Key(_) if node.has_all_members() => return true,
                 Segment::Key(key) => node.members.get(key),
                 Segment::Index(_) => node.elements.as_deref(),
             };
@@ -217,12 +224,19 @@ impl Node {
         self.elements.as_ref().is_some_and(|elements| elements.is_itself || elements.is_whole)
     }
 
+    /// Whether all members belong to the set: what goes through all elements may go through the members of a map.
+    fn has_all_members(&self) -> bool {
+        let may_be_members = |elements: &Self| elements.is_itself && elements.may_be_members;
+        self.elements.as_ref().is_some_and(|elements| elements.is_whole || may_be_members(elements))
+    }
+
     fn extend(&mut self, other: &Self) {
         if self.is_whole || other.is_whole {
             *self = Self { is_whole: true, ..Self::default() };
             return;
         }
         self.is_itself |= other.is_itself;
+        self.may_be_members |= other.may_be_members;
         for (key, below) in &other.members {
             self.member(key).extend(below);
         }
@@ -234,7 +248,8 @@ impl Node {
     fn parents_in(&self, other: &Self) -> Option<Self> {
         // A scalar or a list as a whole is no parent of a member.
         let is_parent = other.is_itself || other.is_whole && !self.members.is_empty();
-        let mut found = Self { is_itself: !self.is_whole && is_parent, ..Self::default() };
+        let is_parent = !self.is_whole && is_parent;
+        let mut found = Self { is_itself: is_parent, may_be_members: is_parent, ..Self::default() };
         for (key, below) in &self.members {
             let below = other.members.get(key).and_then(|other| below.parents_in(other));
             if let Some(below) = below {
@@ -251,8 +266,9 @@ impl Node {
         if self.is_whole || other.is_whole || self.is_itself && other.is_itself {
             return true;
         }
-        // What goes through all elements may go through the members of a map.
-        if self.is_counted() && !other.members.is_empty() || other.is_counted() && !self.members.is_empty() {
+        if self.has_all_members() && !other.members.is_empty()
+            || other.has_all_members() && !self.members.is_empty()
+        {
             return true;
         }
         let (few, many) =

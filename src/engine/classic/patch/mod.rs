@@ -131,11 +131,11 @@ fn substitute_overlay(
     context: &mut Context<'_>,
     merge_context: &MergeContext<'_>,
 ) -> Result<Merged, RuleError> {
-    let own = DivergenceTracker::new(context.tracker().semantics());
+    let own = context.tracker().for_part();
     let merged = apply_substitute_overlay(&own, template, object, context, merge_context);
     let mut reached = own.reached();
     // `{{@}}` may differ between the semantics: compare the results.
-    if reached.contains(Divergence::InlineElement) {
+    if reached.contains(Divergence::InlineElement) && !own.is_idle() {
         let other_tracker = DivergenceTracker::new(match own.semantics() {
             Semantics::Documented => Semantics::Kyverno,
             Semantics::Kyverno => Semantics::Documented,

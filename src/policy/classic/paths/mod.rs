@@ -150,8 +150,8 @@ impl Analysis {
                 self.templates(value.iter().chain(default));
                 let Some(path) = jmes_path else { return Origin::default() };
                 // With a value, the expression is evaluated on the value.
-                match (path.fixed(), value) {
-                    (Some(path), None) => self.query(&Query::new(path.as_str().unwrap_or_default())),
+                match (path.fixed_query(), value) {
+                    (Some(query), None) => self.query(query),
                     (Some(_), Some(_)) => Origin::default(),
                     (None, _) => {
                         self.template(path);

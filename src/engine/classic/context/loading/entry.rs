@@ -1,5 +1,6 @@
 //! Loading one context entry: its variables are replaced, then its value is computed.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
 use crate::diagnostics::{Code, Coded};
@@ -83,9 +84,16 @@ impl Loading<'_, '_> {
     }
 
     /// An expression with its variables replaced.
-    pub(super) fn substitute_query(&mut self, template: &Template) -> Result<Query, LoadError> {
+    pub(super) fn substitute_query<'t>(
+        &mut self,
+        template: &'t Template,
+    ) -> Result<Cow<'t, Query>, LoadError> {
+        if let Some(query) = template.fixed_query() {
+            self.context.tracker().reach_all(template.divergences());
+            return Ok(Cow::Borrowed(query));
+        }
         match self.substitute(template)? {
-            Value::String(text) => Ok(Query::new(&text)),
+            Value::String(text) => Ok(Cow::Owned(Query::new(&text))),
             _ => {
                 let source = template.source().as_str().unwrap_or_default();
                 let words = format!("jmespath value must be a string {} {source}", self.entry.name);

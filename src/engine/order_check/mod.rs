@@ -2,26 +2,28 @@
 //!
 //! Other orders are evaluated only where a policy changed a path that another one may read or write.
 
+mod known;
+
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::{Policy, PolicyException};
 use crate::report::{OrderDependence, PolicyReport};
-use crate::value::{Change, PathSet, Pointer, Segment, Text, Value, are_aligned, changes};
+use crate::value::{PathSet, Pointer, Segment, Text, Value, are_aligned, changes};
 
 use super::evaluation::{Evaluation, PolicyRun};
 use super::family;
-use super::rerun::{after_same_effect, with_members};
+
+use known::{Known, have_same_metadata, known_effect};
 
 /// Up to so many policies in conflict, all their orders are evaluated.
 const ALL_ORDERS: usize = 6;
 
 /// Where more pairs of policies depend on their order, one note names all the policies.
 const MAX_PAIRS: usize = 10;
-
-/// So many states of an object are compared with one, to find out whether a policy does the same with it.
-const MAX_COMPARED: usize = 8;
 
 /// How often a policy is evaluated for the other orders of one object, at most.
 const MAX_EVALUATIONS: usize = 600;
@@ -50,37 +52,14 @@ struct Search<'a> {
     policies: BTreeMap<usize, (&'a Policy, Cow<'a, [usize]>)>,
     /// What policies changed in some order.
     changes: BTreeMap<usize, PathSet>,
+    /// The maps that they created.
+    created: PathSet,
     /// Pairs of policies of which one changed what the other may read or write.
     conflicts: BTreeSet<(usize, usize)>,
     /// What each policy did with each state of the object that it was evaluated on.
     results: BTreeMap<usize, Vec<Known>>,
     /// How often a policy may still be evaluated.
     left: usize,
-}
-
-/// What a policy did with an object.
-struct Known {
-    before: Value,
-    after: Value,
-    has_failed: bool,
-    /// The differences between them, once they are needed.
-    changes: OnceCell<Vec<Change>>,
-}
-
-impl Known {
-    const fn new(before: Value, after: Value, has_failed: bool) -> Self {
-        Self { before, after, has_failed, changes: OnceCell::new() }
-    }
-
-    /// Another object after the policy, if the objects differ in nothing that the policy reads or writes.
-    fn after(&self, object: &Value) -> Option<Value> {
-        let Self { before, after, .. } = self;
-        if before.same_storage(after) {
-            return Some(object.clone());
-        }
-        let changes = self.changes.get_or_init(|| changes(before, after));
-        with_members(before, changes, object).or_else(|| after_same_effect(before, after, object))
-    }
 }
 
 /// More evaluations than [`MAX_EVALUATIONS`] are needed.
@@ -101,20 +80,19 @@ impl<'a> Search<'a> {
             steps,
             policies: BTreeMap::new(),
             changes: BTreeMap::new(),
+            created: PathSet::default(),
             conflicts: BTreeSet::new(),
             results: BTreeMap::new(),
             left: MAX_EVALUATIONS,
         };
-        for Step { number, before, after } in steps {
-            let known = Known::new(before.clone(), after.clone(), false);
-            search.results.entry(*number).or_default().push(known);
-        }
         search.find_policies(&evaluation.placed.object);
         for Step { number, before, after } in steps {
             if !have_same_metadata(before, after) {
                 search.find_policies(after);
             }
-            search.note(*number, before, after);
+            let known = Known::new(before.clone(), after.clone(), false);
+            search.note(*number, known.differences());
+            search.results.entry(*number).or_default().push(known);
         }
         search
     }
@@ -151,24 +129,20 @@ impl<'a> Search<'a> {
     }
 
     /// Adds what a policy changed.
-    fn note(&mut self, number: usize, before: &Value, after: &Value) {
-        let mut differences = PathSet::differences(before, after);
-        if !have_same_metadata(before, after) {
-            unreadable(before, after).for_each(|field| differences.insert_keys(&field));
-        }
-        self.changes.entry(number).or_default().extend(&differences);
+    fn note(&mut self, number: usize, differences: &PathSet) {
+        self.created.extend(&differences.nodes());
+        self.changes.entry(number).or_default().extend(differences);
     }
 
     fn find_conflicts(&mut self) {
         // A map that one policy created another one may create in another order.
-        let mut created = PathSet::default();
-        self.changes.values().for_each(|changed| created.extend(&changed.nodes()));
-        let readers = self.policies.iter().filter(|(_, (policy, parts))| touches(policy, parts, &created));
+        let created = &self.created;
+        let readers = self.policies.iter().filter(|(_, (policy, parts))| touches(policy, parts, created));
         let readers: BTreeSet<usize> = readers.map(|(number, _)| *number).collect();
         if !readers.is_empty() {
             for (number, (policy, parts)) in &self.policies {
                 for rule in parts.iter().filter_map(|part| policy.paths(*part)) {
-                    let maps = rule.writes.parents_in(&created);
+                    let maps = rule.writes.parents_in(created);
                     if !maps.is_empty() {
                         self.changes.entry(*number).or_default().extend(&maps);
                     }
@@ -263,6 +237,9 @@ impl<'a> Search<'a> {
     ) -> Result<Vec<OrderDependence>, TooMany> {
         let mut found = Vec::new();
         for (first, second) in conflicts {
+            if self.are_independent(start, *first, *second)? {
+                continue;
+            }
             let one = self.evaluate(start, &[*first, *second])?;
             let other = self.evaluate(start, &[*second, *first])?;
             if one != other {
@@ -270,6 +247,24 @@ impl<'a> Search<'a> {
             }
         }
         Ok(found)
+    }
+
+    /// Whether two policies leave this object the same in both orders, as neither changes what the other may read or
+    /// write.
+    fn are_independent(&mut self, object: &Value, one: usize, other: usize) -> Result<bool, TooMany> {
+        if !self.evaluation.engine.settings.exceptions.all().is_empty() {
+            return Ok(false);
+        }
+        for number in [one, other] {
+            self.evaluate(object, &[number])?;
+        }
+        let leaves = |changing: usize, number: usize| {
+            let mut results = self.results.get(&changing)?.iter();
+            let known = results.find(|known| known.before.same_storage(object))?;
+            let (policy, parts) = self.policies.get(&number)?;
+            Some(!touches(policy, parts, known.differences()))
+        };
+        Ok(leaves(one, other) == Some(true) && leaves(other, one) == Some(true))
     }
 
     /// How these policies alone leave the object, in all orders. Orders that begin with the same policies and get the
@@ -331,13 +326,14 @@ impl<'a> Search<'a> {
                 let has_failed = report.as_ref().is_some_and(PolicyReport::has_error);
                 (after.unwrap_or_else(|| before.clone()), has_failed)
             });
-            results.push(Known::new(before.clone(), after.clone(), has_failed));
+            let known = Known::new(before.clone(), after.clone(), has_failed);
             if !have_same_metadata(&before, &after) {
                 self.find_policies(&after);
             }
             if !is_known && !after.same_storage(&before) {
-                self.note(number, &before, &after);
+                self.note(number, known.differences());
             }
+            self.results.entry(number).or_default().push(known);
             (after, has_failed)
         };
         if has_failed {
@@ -373,42 +369,10 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What a policy does with an object, and whether it fails, if it ran on another state that differs in nothing that it may
-/// read or write.
-fn known_effect(
-    policy: &Policy,
-    parts: &[usize],
-    results: &[Known],
-    object: &Value,
-) -> Option<(Value, bool)> {
-    results.iter().rev().take(MAX_COMPARED).find_map(|known| {
-        let before = &known.before;
-        let mut rules = parts.iter().filter_map(|part| policy.paths(*part));
-        let is_changed = |paths: &PathSet| {
-            let is_unreadable = |field: Field| {
-                let mut fields = PathSet::default();
-                fields.insert_keys(&field);
-                paths.intersects(&fields)
-            };
-            paths.is_changed(before, object)
-                || !have_same_metadata(before, object) && unreadable(before, object).any(is_unreadable)
-        };
-        if rules.any(|rule| is_changed(&rule.reads) || is_changed(&rule.writes)) {
-            return None;
-        }
-        Some((known.after(object)?, known.has_failed))
-    })
-}
-
 /// Whether a policy may read or write one of these paths.
 fn touches(policy: &Policy, parts: &[usize], paths: &PathSet) -> bool {
     let mut rules = parts.iter().filter_map(|part| policy.paths(*part));
-    rules.any(|rule| rule.reads.intersects(paths) || rule.writes.intersects(paths))
-}
-
-fn have_same_metadata(before: &Value, after: &Value) -> bool {
-    let metadata = [before, after].map(|object| object.get("metadata"));
-    matches!(metadata, [Some(before), Some(after)] if before.same_storage(after))
+    rules.any(|rule| rule.touched().intersects(paths))
 }
 
 fn reads(exception: &PolicyException, paths: &PathSet) -> bool {
@@ -437,20 +401,6 @@ fn swapped(group: &[usize], (one, other): (usize, usize)) -> Vec<usize> {
     group.iter().map(swapped).collect()
 }
 
-/// A field of an object, by its keys.
-type Field = [&'static str; 2];
-
-/// Labels and annotations that count as different as a whole: selectors read none of them if one is no string.
-fn unreadable<'a>(before: &'a Value, after: &'a Value) -> impl Iterator<Item = Field> + 'a {
-    let is_unreadable = move |field: &Field| {
-        [before, after].iter().any(|object| {
-            let members = object.path(field).and_then(Value::as_object);
-            members.is_some_and(|members| members.values().any(|value| value.as_str().is_none()))
-        })
-    };
-    [["metadata", "labels"], ["metadata", "annotations"]].into_iter().filter(is_unreadable)
-}
-
 /// The field of a difference: a list as a whole, unless it has the same elements in the same order in both objects.
 fn field(difference: &Pointer, objects: [&Value; 2]) -> Pointer {
     let mut nodes = objects.map(Some);
@@ -467,134 +417,4 @@ fn field(difference: &Pointer, objects: [&Value; 2]) -> Pointer {
         is_known
     };
     difference.segments().iter().take_while(is_known).cloned().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use crate::engine::evaluation::{Input, evaluate};
-    use crate::engine::generated::{PATCHES, objects, policies, policy};
-    use crate::engine::order::run_all;
-    use crate::engine::{EmptyWorld, Engine, Settings};
-    use crate::policy::PolicySet;
-    use crate::report::ObjectReport;
-    use crate::yaml;
-
-    use super::*;
-
-    fn mutate(object: &Value, policies: &[Policy], checks_order: bool) -> ObjectReport {
-        let settings = Settings { checks_order, ..Settings::default() };
-        Engine::new(PolicySet::new(policies.to_vec()), settings).mutate(object, None, &EmptyWorld)
-    }
-
-    /// The object after the policies, and those that fail.
-    fn ending(object: &Value, policies: &[Policy]) -> (Value, BTreeSet<Text>) {
-        let report = mutate(object, policies, false);
-        let failed = report.policies.iter().filter(|policy| policy.has_error());
-        let failed = failed.map(|policy| policy.policy.clone()).collect();
-        (report.after, failed)
-    }
-
-    fn named(policies: &[Policy], names: &[Text]) -> Vec<Policy> {
-        policies.iter().filter(|policy| names.contains(&policy.full_name())).cloned().collect()
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(400))]
-
-        #[test]
-        fn what_some_order_changes_is_noted_and_nothing_else(object in objects(), policies in policies()) {
-            let object = yaml::parse_value(&object).unwrap();
-            let policy = |(number, [condition, patch]): (usize, &[String; 2])| policy(number, condition, patch);
-            let policies: Vec<Policy> = policies.iter().enumerate().map(policy).collect();
-            let report = mutate(&object, &policies, true);
-            let expected = ending(&object, &policies);
-            prop_assert_eq!(&report.after, &expected.0);
-            let numbers: Vec<usize> = (0..policies.len()).collect();
-            let different = permutations(&numbers).into_iter().find(|order| {
-                let policies: Vec<Policy> = order.iter().map(|number| policies[*number].clone()).collect();
-                ending(&object, &policies) != expected
-            });
-            prop_assert_eq!(report.order.is_empty(), different.is_none(), "{:?} {:?}", different, report.order);
-            for OrderDependence { policies: names, fields, failing, .. } in &report.order {
-                prop_assert!(!fields.is_empty() || !failing.is_empty());
-                if names.len() == 2 {
-                    let mut pair = named(&policies, names);
-                    let one = ending(&object, &pair);
-                    pair.reverse();
-                    prop_assert_ne!(one, ending(&object, &pair));
-                }
-            }
-        }
-    }
-
-    fn permutations(members: &[usize]) -> Vec<Vec<usize>> {
-        members.iter().fold(vec![Vec::new()], |shorter, member| {
-            let insert = |order: Vec<usize>| {
-                (0..=order.len()).map(move |place| [&order[..place], &[*member], &order[place..]].concat())
-            };
-            shorter.into_iter().flat_map(insert).collect()
-        })
-    }
-
-    /// Policies that set a label each, on an object without labels.
-    fn labelling(number: usize, patch: &str) -> Vec<Policy> {
-        let patch = |number: usize| patch.replace("OUT", &format!("l{number}"));
-        (0..number).map(|number| policy(number, "", &patch(number))).collect()
-    }
-
-    /// What is noted, and how many evaluations were left.
-    fn checked(policies: Vec<Policy>) -> (Vec<OrderDependence>, usize) {
-        let object = yaml::parse_value("{apiVersion: v1, kind: ConfigMap, metadata: {name: m}}").unwrap();
-        let engine = Engine::new(PolicySet::new(policies), Settings::default());
-        let input = Input { object: &object, original: None, old: None, world: &EmptyWorld };
-        let checked = evaluate(&engine, input, |evaluation| {
-            let (_, _, steps) = run_all(evaluation);
-            let mut search = Search::new(evaluation, &steps);
-            (search.run(), search.left)
-        });
-        checked.unwrap().0
-    }
-
-    #[test]
-    fn labels_that_are_null_take_the_labels_of_all_policies() {
-        let object = "{apiVersion: v1, kind: ConfigMap, metadata: {name: m, labels: null}, data: {b: 'y'}}";
-        let label =
-            |name| format!("patchesJson6902: '[{{op: add, path: /metadata/labels/{name}, value: x}}]'");
-        let condition = "preconditions: {all: [{key: \"{{ length(request.object.metadata.labels || `{}`) }}\", operator: Equals, value: 1}]}, ";
-        let selector = "exclude: {any: [{resources: {selector: {matchLabels: {b: x}}}}]}, ";
-        let policies = [
-            policy(0, condition, "patchStrategicMerge: {data: {b: 'y'}}"),
-            policy(1, selector, &label("b")),
-            policy(2, "", &label("a")),
-        ];
-        assert_eq!(mutate(&yaml::parse_value(object).unwrap(), &policies, true).order, []);
-    }
-
-    #[test]
-    fn policies_of_other_labels_are_not_evaluated_again() {
-        for patch in [4, 8] {
-            let (noted, left) = checked(labelling(150, PATCHES[patch]));
-            assert_eq!((noted, left), (Vec::new(), MAX_EVALUATIONS), "{}", PATCHES[patch]);
-        }
-    }
-
-    #[test]
-    fn evaluations_are_bounded() {
-        let patch = "patchesJson6902: '[{op: add, path: /list/-, value: OUT}]'";
-        for (number, expected) in [(20, true), (700, false)] {
-            let (noted, _) = checked(labelling(number, patch));
-            assert_eq!(noted.len(), 1);
-            assert_eq!((noted[0].policies.len(), !noted[0].fields.is_empty()), (number, expected));
-        }
-    }
-
-    #[test]
-    fn policies_are_grouped_by_their_conflicts() {
-        assert_eq!(permutations(&[1, 2, 3]).len(), 6);
-        assert_eq!(swapped(&[1, 2, 3], (1, 3)), [3, 2, 1]);
-        let all: BTreeSet<(usize, usize)> = [(1, 2), (4, 5), (2, 7)].into();
-        assert_eq!(groups(&all), [vec![1, 2, 7], vec![4, 5]]);
-    }
 }

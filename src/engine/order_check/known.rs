@@ -1,0 +1,99 @@
+//! What a policy did with states of an object, for states that differ in nothing that concerns it.
+
+use std::cell::OnceCell;
+
+use crate::policy::Policy;
+use crate::value::{Change, PathSet, Value, changes};
+
+use crate::engine::rerun::{after_same_effect, with_members};
+
+/// So many states of an object are compared with one, to find out whether a policy does the same with it.
+const MAX_COMPARED: usize = 8;
+
+/// What a policy did with an object.
+pub(super) struct Known {
+    pub(super) before: Value,
+    pub(super) after: Value,
+    pub(super) has_failed: bool,
+    /// The differences between them, once they are needed.
+    changes: OnceCell<Vec<Change>>,
+    /// The paths at which they differ, once they are needed.
+    differences: OnceCell<PathSet>,
+}
+
+impl Known {
+    pub(super) const fn new(before: Value, after: Value, has_failed: bool) -> Self {
+        Self { before, after, has_failed, changes: OnceCell::new(), differences: OnceCell::new() }
+    }
+
+    /// What the policy changed, for those that may read or write it.
+    pub(super) fn differences(&self) -> &PathSet {
+        self.differences.get_or_init(|| differences(&self.before, &self.after))
+    }
+
+    /// Another object after the policy, if the objects differ in nothing that the policy reads or writes.
+    fn after(&self, object: &Value) -> Option<Value> {
+        let Self { before, after, .. } = self;
+        if before.same_storage(after) {
+            return Some(object.clone());
+        }
+        let changes = self.changes.get_or_init(|| changes(before, after));
+        with_members((before, after), changes, object).or_else(|| after_same_effect(before, after, object))
+    }
+}
+
+/// The paths at which an object was changed, and labels and annotations that count as changed as a whole.
+fn differences(before: &Value, after: &Value) -> PathSet {
+    let mut differences = PathSet::differences(before, after);
+    if !have_same_metadata(before, after) {
+        unreadable(before, after).for_each(|field| differences.insert_keys(&field));
+    }
+    differences
+}
+
+/// What a policy does with an object, and whether it fails, if it ran on another state that differs in nothing that it may
+/// read or write.
+pub(super) fn known_effect(
+    policy: &Policy,
+    parts: &[usize],
+    results: &[Known],
+    object: &Value,
+) -> Option<(Value, bool)> {
+    results.iter().rev().take(MAX_COMPARED).find_map(|known| {
+        let before = &known.before;
+        let mut rules = parts.iter().filter_map(|part| policy.paths(*part));
+        let is_changed = |paths: &PathSet| {
+            let is_unreadable = |field: Field| {
+                let mut fields = PathSet::default();
+                fields.insert_keys(&field);
+                paths.intersects(&fields)
+            };
+            paths.is_changed(before, object)
+                || !have_same_metadata(before, object) && unreadable(before, object).any(is_unreadable)
+        };
+        if rules.any(|rule| is_changed(rule.touched())) {
+            return None;
+        }
+        Some((known.after(object)?, known.has_failed))
+    })
+}
+
+/// Whether labels, annotations and names are surely the same.
+pub(super) fn have_same_metadata(before: &Value, after: &Value) -> bool {
+    let metadata = [before, after].map(|object| object.get("metadata"));
+    matches!(metadata, [Some(before), Some(after)] if before.same_storage(after))
+}
+
+/// A field of an object, by its keys.
+type Field = [&'static str; 2];
+
+/// Labels and annotations that count as different as a whole: selectors read none of them if one is no string.
+fn unreadable<'a>(before: &'a Value, after: &'a Value) -> impl Iterator<Item = Field> + 'a {
+    let is_unreadable = move |field: &Field| {
+        [before, after].iter().any(|object| {
+            let members = object.path(field).and_then(Value::as_object);
+            members.is_some_and(|members| members.values().any(|value| value.as_str().is_none()))
+        })
+    };
+    [["metadata", "labels"], ["metadata", "annotations"]].into_iter().filter(is_unreadable)
+}
