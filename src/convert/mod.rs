@@ -42,7 +42,7 @@ mod workloads;
 
 use crate::admission::KindSchemas;
 use crate::patch::Schemas;
-use crate::policy::ClassicPolicy;
+use crate::policy::{ClassicPolicy, DocumentKind, PolicyError, kind_of, parse};
 use crate::resources::Resources;
 use crate::semantics::Semantics;
 use crate::value::{Pointer, Value};
@@ -184,7 +184,25 @@ pub fn convert(
     refuse_shared_targets(&rules, &mut converted, &mut outcomes);
     refuse_dependents(policy, &mut converted, &mut outcomes);
     let documents = documents(document, &converted, comments, options, (rules.len() == 1, &mut taken));
-    Conversion { documents, rules: outcomes }
+    let Some(error) = load_error(&documents, options.semantics) else {
+        return Conversion { documents, rules: outcomes };
+    };
+    for rule in outcomes.iter_mut().filter(|rule| matches!(rule.outcome, Outcome::Converted(_))) {
+        let problem = problem::Problem::new(
+            format!("`{}` of the new policy", error.pointer),
+            error.message.clone(),
+            "change it in the classic policy first",
+        );
+        rule.outcome = Outcome::Refused(Box::new(problem.at(&rule.at)));
+    }
+    Conversion { documents: Vec::new(), rules: outcomes }
+}
+
+/// Why a cluster would not take one of the new policies, such as a name that is none.
+fn load_error(documents: &[String], semantics: Semantics) -> Option<PolicyError> {
+    let values = documents.iter().filter_map(|text| crate::yaml::parse_value(text).ok());
+    let mut policies = values.filter(|value| kind_of(value) == DocumentKind::Policy);
+    policies.find_map(|value| parse(&value, semantics).err()?.into_iter().next())
 }
 
 /// A rule without apply configurations, if others need that. If it cannot do without, it is refused later.

@@ -59,6 +59,26 @@ fn engine() {
     check(&kyv_fuzz::ENGINE);
 }
 
+#[test]
+fn edits() {
+    check(&kyv_fuzz::EDITS);
+}
+
+#[test]
+fn convert() {
+    check(&kyv_fuzz::CONVERT);
+}
+
+#[test]
+fn suites() {
+    check(&kyv_fuzz::SUITES);
+}
+
+#[test]
+fn functions() {
+    check(&kyv_fuzz::FUNCTIONS);
+}
+
 fn check(target: &Target) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
     let seeds = (target.seeds)(&corpus);

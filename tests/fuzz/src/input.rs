@@ -71,7 +71,11 @@ pub fn expand(data: &[u8]) -> Vec<u8> {
 /// A source of choices; once it has run dry, every choice is the first.
 pub struct Choices<'a>(Unstructured<'a>);
 
-impl Choices<'_> {
+impl<'a> Choices<'a> {
+    /// The choices that these bytes make.
+    pub fn of(data: &'a [u8]) -> Self {
+        Self(Unstructured::new(data))
+    }
     /// A number below `bound`.
     pub fn below(&mut self, bound: usize) -> usize {
         if bound < 2 {

@@ -5,7 +5,10 @@
 
 pub mod apply;
 pub mod cel;
+pub mod convert;
+pub mod edits;
 pub mod engine;
+pub mod functions;
 pub mod input;
 pub mod jmespath;
 pub mod json_patch;
@@ -13,6 +16,7 @@ pub mod pattern;
 pub mod policy;
 pub mod seeds;
 pub mod strategic_merge;
+pub mod suites;
 pub mod target;
 pub mod values;
 pub mod variables;
@@ -41,7 +45,29 @@ pub const STRATEGIC_MERGE: Target =
 pub const APPLY: Target = Target { name: "apply", run: apply::run, seeds: seeds::apply };
 /// Runs policies on objects.
 pub const ENGINE: Target = Target { name: "engine", run: engine::run, seeds: seeds::engine };
+/// Edits documents.
+pub const EDITS: Target = Target { name: "edits", run: edits::run, seeds: seeds::edits };
+/// Converts policies.
+pub const CONVERT: Target = Target { name: "convert", run: convert::run, seeds: seeds::policy };
+/// Checks test suites.
+pub const SUITES: Target = Target { name: "suites", run: suites::run, seeds: seeds::suites };
+/// Answers ResourceLists.
+pub const FUNCTIONS: Target = Target { name: "functions", run: functions::run, seeds: seeds::functions };
 
 /// All targets.
-pub const TARGETS: [Target; 10] =
-    [YAML, POLICY, JMESPATH, CEL, VARIABLES, PATTERN, JSON_PATCH, STRATEGIC_MERGE, APPLY, ENGINE];
+pub const TARGETS: [Target; 14] = [
+    YAML,
+    POLICY,
+    JMESPATH,
+    CEL,
+    VARIABLES,
+    PATTERN,
+    JSON_PATCH,
+    STRATEGIC_MERGE,
+    APPLY,
+    ENGINE,
+    EDITS,
+    CONVERT,
+    SUITES,
+    FUNCTIONS,
+];

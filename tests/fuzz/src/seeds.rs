@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
 
-use kyv::jmespath::functions;
+use kyv::jmespath;
 use kyv::value::Value;
 use kyv::variables::replace_variables;
 use kyv::yaml;
@@ -41,8 +41,10 @@ pub fn jmespath(corpus: &Path) -> Vec<Vec<u8>> {
             });
         }
     }
-    seeds
-        .extend(functions().map(|function| format!("{}(a, b)\0{{\"a\": \"x\", \"b\": [1]}}", function.name)));
+    seeds.extend(
+        jmespath::functions()
+            .map(|function| format!("{}(a, b)\0{{\"a\": \"x\", \"b\": [1]}}", function.name)),
+    );
     with_choices(seeds.into_iter().collect())
 }
 
@@ -123,6 +125,43 @@ pub fn apply(corpus: &Path) -> Vec<Vec<u8>> {
     strategic_merge(corpus)
 }
 
+/// Seeds for [`super::EDITS`]: inputs of cases, to become what the first policy makes of them.
+pub fn edits(corpus: &Path) -> Vec<Vec<u8>> {
+    let pair = |case: Case| {
+        let expected = yaml::parse_value(&case.expected).ok()?;
+        Some(format!("{}\0{}", case.input, expected.to_json()))
+    };
+    with_choices(cases(corpus).into_iter().filter_map(pair).collect())
+}
+
+/// Seeds for [`super::FUNCTIONS`]: the inputs of cases as lists, and the cases of the function.
+pub fn functions(corpus: &Path) -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for case in cases(corpus) {
+        let lines: Vec<&str> = case.input.lines().filter(|line| !line.starts_with("---")).collect();
+        let indented: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+        if let Some(item) = indented.get(2..) {
+            seeds.push(format!("kind: ResourceList\nitems:\n- {item}\0\u{1}a"));
+        }
+    }
+    for folder in folders(&corpus.join("krm-function")) {
+        seeds.push(fs::read_to_string(folder.join("input.yaml")).unwrap_or_default());
+    }
+    with_choices(seeds)
+}
+
+/// Seeds for [`super::SUITES`]: our own suites, on the first policies and objects of the corpus.
+pub fn suites(corpus: &Path) -> Vec<Vec<u8>> {
+    let (documents, mut seeds) = (documents(corpus), Vec::new());
+    let folders = folders(&corpus.with_file_name("suites"));
+    let texts = folders.iter().filter_map(|folder| fs::read_to_string(folder.join("kyverno-test.yaml")).ok());
+    for (text, (policy, object)) in texts.zip(documents.iter().cycle()) {
+        let Ok(suite) = yaml::parse_value(&text) else { continue };
+        seeds.push(format!("{}\0{}\0{}", suite.to_json(), policy.to_json(), object.to_json()));
+    }
+    with_choices(seeds)
+}
+
 /// Adds a few inputs of choices.
 fn with_choices(texts: Vec<String>) -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> =
@@ -161,6 +200,7 @@ impl Random {
 struct Case {
     policy: String,
     input: String,
+    expected: String,
 }
 
 /// All cases, in the order of their names.
@@ -168,7 +208,12 @@ fn cases(corpus: &Path) -> Vec<Case> {
     let folders = folders(corpus).into_iter().flat_map(|topic| folders(&topic));
     let text = |case: &Path, name| fs::read_to_string(case.join(name)).unwrap_or_default();
     let cases = folders.filter(|folder| folder.join("policy.yaml").exists());
-    cases.map(|case| Case { policy: text(&case, "policy.yaml"), input: text(&case, "input.yaml") }).collect()
+    let read = |case: PathBuf| Case {
+        policy: text(&case, "policy.yaml"),
+        input: text(&case, "input.yaml"),
+        expected: text(&case, "expected.yaml"),
+    };
+    cases.map(read).collect()
 }
 
 fn folders(path: &Path) -> Vec<PathBuf> {
