@@ -4,7 +4,7 @@ use crate::check;
 use crate::drift;
 use crate::engine::{Engine, MutatedTarget, World};
 use crate::policy::Operation;
-use crate::render::{Origin, shown_message};
+use crate::render::{GitOpsTool, Origin, shown_message};
 use crate::report::{CheckFinding, Drift, ObjectReport, Outcome};
 use crate::secrets::Secrets;
 use crate::source::cluster::{RecordingCluster, StoredObjects};
@@ -248,7 +248,7 @@ impl<'a, W: World> Evaluator<'a, W> {
                 report.order = order;
                 check::findings(self.engine, report, (stored, is_update), self.world)
             }
-            PolicyCheck::None | PolicyCheck::Drift => Vec::new(),
+            PolicyCheck::None | PolicyCheck::Drift(_) => Vec::new(),
         }
     }
 
@@ -292,7 +292,7 @@ impl<'a, W: World> Evaluator<'a, W> {
     ) -> Option<Value> {
         let old = self.old.find(value);
         let of_cluster = self.stored.filter(|_| old.is_none()).and_then(|stored| {
-            if self.engine.concerns(kind) || self.check == PolicyCheck::Drift {
+            if self.engine.concerns(kind) || matches!(self.check, PolicyCheck::Drift(_)) {
                 return stored.find(value);
             }
             stored.pass(value);
@@ -308,7 +308,7 @@ impl<'a, W: World> Evaluator<'a, W> {
         let second_run = self.second_run(stored, &report);
         let findings = self.findings(&mut report, stored, is_update);
         let drift = match self.check {
-            PolicyCheck::Drift => self.drift(&report, of_cluster.as_ref()),
+            PolicyCheck::Drift(tool) => self.drift(tool, &report, of_cluster.as_ref()),
             PolicyCheck::None | PolicyCheck::Together => None,
         };
         let stored = of_cluster.filter(|_| self.engine.has_targets());
@@ -319,8 +319,9 @@ impl<'a, W: World> Evaluator<'a, W> {
 
     /// What a GitOps tool shows of an object, compared with the one in the cluster if there is one. That one may have been
     /// created with the policies, or updated.
-    fn drift(&self, report: &ObjectReport, of_cluster: Option<&Value>) -> Option<Drift> {
+    fn drift(&self, tool: GitOpsTool, report: &ObjectReport, of_cluster: Option<&Value>) -> Option<Drift> {
         match of_cluster {
+            _ if tool == GitOpsTool::Flux => drift::flux_drift(self.engine, report, of_cluster, self.world),
             Some(live) => {
                 let created = self.engine.mutate(&report.before, None, self.world);
                 drift::live_drift(self.engine, &[report, &created], live)

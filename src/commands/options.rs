@@ -8,6 +8,7 @@ use crate::admission::{Admission, KindSchemas, View};
 use crate::diagnostics::{Code, Coded};
 use crate::engine::{self, DottedName, InputNames, Settings};
 use crate::policy::{Operation, PolicyChoice};
+use crate::render::GitOpsTool;
 use crate::semantics::Dialect;
 use crate::source::cluster::{Connection, Subject};
 use crate::value::Value;
@@ -23,7 +24,7 @@ pub(super) enum PolicyCheck {
     /// How they get along.
     Together,
     /// What a GitOps tool shows as a difference.
-    Drift,
+    Drift(GitOpsTool),
 }
 
 /// Policies, objects, and how they are evaluated. Paths of `Vec`s may be files, directories or globs; `-` is standard
@@ -90,6 +91,8 @@ pub(super) struct RunOptions {
     pub(super) check_idempotent: bool,
     /// What is found out about the policies.
     pub(super) check: PolicyCheck,
+    /// Whether the rules of one GitOps tool are asked for, and another one is named.
+    pub(super) mixes_tools: bool,
     /// Whether that is found out on generated objects, too.
     pub(super) generated: bool,
     /// The time that policies see; `None` for the start of the run.
@@ -144,6 +147,8 @@ pub(super) enum OptionsError {
     NoCheckedObjects,
     #[error("-A selects live objects; a manifest names its namespace itself")]
     AllNamespacesOfManifests,
+    #[error("-o argocd and -o flux are rules of that tool: leave out --tool, or name the same")]
+    OtherTool,
     #[error("standard input (-) can be used only once")]
     StdinTwice,
     #[error("a cluster is named but not used: --live evaluates manifests with its data")]
@@ -161,7 +166,9 @@ impl Coded for OptionsError {
         match self {
             Self::NoObjects | Self::NoCheckedObjects => Code::NoInput,
             Self::NoSubject(_) => Code::InvalidValue,
-            Self::Path(_) | Self::AllNamespacesOfManifests | Self::StdinTwice => Code::ArgumentConflict,
+            Self::Path(_) | Self::AllNamespacesOfManifests | Self::OtherTool | Self::StdinTwice => {
+                Code::ArgumentConflict
+            }
             Self::UnusedCluster | Self::RightsWithoutCluster | Self::UnusedRecording => Code::UnusedOption,
         }
     }
@@ -181,12 +188,13 @@ impl RunOptions {
         let path = self.path_argument();
         let no_objects = match self.check {
             PolicyCheck::Together => OptionsError::NoCheckedObjects,
-            PolicyCheck::None | PolicyCheck::Drift => OptionsError::NoObjects,
+            PolicyCheck::None | PolicyCheck::Drift(_) => OptionsError::NoObjects,
         };
         let contradictions = [
             (path.is_some(), OptionsError::Path(path.cloned().unwrap_or_default())),
             (!self.names_objects(), no_objects),
             (cluster.all_namespaces && !self.is_live(), OptionsError::AllNamespacesOfManifests),
+            (self.mixes_tools, OptionsError::OtherTool),
             (self.stdin_count() > 1, OptionsError::StdinTwice),
             (cluster.names_cluster() && !self.uses_cluster(), OptionsError::UnusedCluster),
             (subject.is_some() && !self.uses_cluster_state(), OptionsError::RightsWithoutCluster),

@@ -197,7 +197,7 @@ impl<'a> Node<'a> {
 }
 
 /// Whether a field is what names the object, its status, or metadata that the API server keeps.
-fn is_of_server(path: &[DriftStep], key: &str) -> bool {
+pub(super) fn is_of_server(path: &[DriftStep], key: &str) -> bool {
     match path {
         [] => matches!(key, "apiVersion" | "kind" | "status"),
         [DriftStep::Key(parent)] => &**parent == "metadata" && OF_SERVER.contains(&key),

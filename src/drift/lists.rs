@@ -96,7 +96,7 @@ pub(super) fn strategy<'s>(
         .iter()
         .map(|step| match step {
             DriftStep::Key(key) => Some(&**key),
-            DriftStep::Element { .. } | DriftStep::Item(_) => None,
+            DriftStep::Element { .. } | DriftStep::Item(_) | DriftStep::Index(_) => None,
         })
         .collect();
     schemas.list_strategy(kind, &names)

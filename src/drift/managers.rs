@@ -35,6 +35,7 @@ fn owned_depth(fields: &Value, path: &[DriftStep]) -> Option<usize> {
                 let parsed = key.strip_prefix("v:").and_then(|item| Value::from_json(item).ok());
                 parsed.is_some_and(|parsed| parsed == *item)
             }
+            DriftStep::Index(_) => false,
         };
         let members = fields.as_object()?;
         if members.is_empty() {

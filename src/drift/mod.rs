@@ -1,4 +1,4 @@
-//! What Argo CD shows as a difference where policies changed an object on its way into a cluster.
+//! What a GitOps tool shows as a difference where policies changed an object on its way into a cluster: Argo CD, or Flux.
 //!
 //! Argo CD merges the object in Git into the live one, as `kubectl apply` does, and compares the result with the live one.
 //! So a field that only the cluster has is no difference; one that Git sets is; and lists without merge key are compared as
@@ -6,6 +6,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod cluster;
+mod flux;
 mod lists;
 mod managers;
 
@@ -14,13 +15,15 @@ use crate::patch::Schemas;
 use crate::report::{Cause, Drift, DriftField, DriftKind, DriftStep, ObjectReport};
 use crate::value::{GroupVersionKind, Map, Pointer, Value};
 
+pub use flux::flux_drift;
+
 /// The nesting of objects that is compared.
 const MAX_DEPTH: usize = 200;
 
 /// The differences of an object that policies changed; `None` if it has no kind or no name, so that no tool keeps it in sync.
 pub fn drift(engine: &Engine, report: &ObjectReport) -> Option<Drift> {
     let sides = Sides::new(engine, report)?;
-    Some(Drift { fields: sides.predicted(), is_incomplete: sides.is_incomplete, live: None })
+    Some(Drift { fields: sides.predicted(), is_incomplete: sides.is_incomplete, ..Drift::default() })
 }
 
 /// The differences between an object and the one in a cluster. `reports` has what policies do with the object, each in another
@@ -35,7 +38,7 @@ pub fn live_drift(engine: &Engine, reports: &[&ObjectReport], live: &Value) -> O
         // What nobody explains may be a default that is not known.
         others.others.retain(|other| matches!(other.cause, Cause::Policies { .. }));
     }
-    Some(Drift { fields, is_incomplete: first.is_incomplete, live: Some(others) })
+    Some(Drift { fields, is_incomplete: first.is_incomplete, live: Some(others), ..Drift::default() })
 }
 
 /// An object in Git and what becomes of it.

@@ -55,6 +55,8 @@ pub enum DriftStep {
     },
     /// To the elements of a list that equal this one.
     Item(Value),
+    /// To the element with this number.
+    Index(usize),
 }
 
 /// How a field differs.
@@ -62,6 +64,8 @@ pub enum DriftStep {
 pub enum DriftKind {
     /// It has another value.
     Changed,
+    /// The cluster does not have it.
+    Set,
     /// The cluster does not have what Git has.
     Removed,
     /// The cluster has an element that the list does not have in Git, and the list has no merge key.
@@ -79,6 +83,8 @@ pub struct Drift {
     pub fields: Vec<DriftField>,
     /// Whether the comparison is incomplete, because the defaults or lists of the kind are not known.
     pub is_incomplete: bool,
+    /// Of Flux: whether each reconciliation finds differences again.
+    pub is_lasting: bool,
     /// What a comparison with the object in a cluster found beside; `None` if the object was not compared with one.
     pub live: Option<LiveDrift>,
 }

@@ -82,7 +82,7 @@ const MODULES: &[(&str, &[&str], bool)] = &[
         false,
     ),
     ("lint", &["admission", "cel", "diagnostics", "patch", "policy", "semantics", "yaml", "value"], false),
-    ("drift", &["engine", "patch", "report", "value"], false),
+    ("drift", &["admission", "engine", "patch", "report", "value"], false),
     (
         "proof",
         &[

@@ -368,6 +368,14 @@ fn drift_fits_its_published_schema() {
     let arguments = ["drift", "-q", "-p", "policies", "-f", "objects.yaml,other.yaml", "-o", "json"];
     let report = valid(&folder.run(&arguments), &schema);
     assert_eq!(report["ignoreDifferences"].as_array().unwrap().len(), 2, "{report}");
+    folder.write(
+        "policies/more.yaml",
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: more}\nspec:\n  rules:\n  - name: x\n    \
+         match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    mutate: {patchStrategicMerge: {data: {more: \
+         \"{{ request.object.data.more || '' }}x\"}}}\n",
+    );
+    let report = valid(&folder.run(&[&arguments[..], &["--tool", "flux"]].concat()), &schema);
+    assert_eq!(report["ignore"].as_array().unwrap().len(), 1, "{report}");
     let refused = folder.run(&["drift", "-p", "nowhere.yaml", "-f", "objects.yaml", "-o", "json"]);
     valid(&refused, &schema);
 }

@@ -10,6 +10,7 @@ mod convert;
 mod costs;
 mod diagnostics;
 mod diff;
+mod drift;
 mod explain;
 mod external_diff;
 mod folder;

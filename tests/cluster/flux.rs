@@ -1,6 +1,7 @@
 //! What policies in a cluster are for Flux: its controllers compare with a server-side dry run, which goes through
-//! admission. Only policies that change their own results again show as drift, and `check` names these; what Git sets, the
-//! dry run takes back first, so that such a policy is stable there. Runs when `KYV_REAL_PROGRAMS` is 1.
+//! admission. Only policies that change their own results again, or act on creation alone, show as drift, and
+//! `drift --tool flux` names the fields. `check` names policies that change their own results; what Git sets, the dry run
+//! takes back first, so that such a policy is stable there. Runs when `KYV_REAL_PROGRAMS` is 1.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -18,35 +19,40 @@ struct Policy {
     mutation: Value,
     /// The JSON pointer that Flux has to ignore; `None` if the result is stable for Flux.
     unstable: Option<&'static str>,
+    /// Whether it is for objects that are created alone.
+    is_for_creation: bool,
     /// Whether another admission changes the result again, but in a list that Git sets as a whole.
     is_reset: bool,
 }
+
+const IMAGE: &str = r#"Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{
+    containers: [Object.spec.template.spec.containers{name: "web", image: "mirror.example/web:1"}]}}}}"#;
+
+const SIDECAR: &str = r#"Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{
+    containers: [Object.spec.template.spec.containers{name: "agent", image: "agent:1"}]}}}}"#;
+
+const ORDER: &str = r#"object.spec.template.spec.containers[0].env[0].name != "A" ? [] : [JSONPatch{op: "move",
+    from: "/spec/template/spec/containers/0/env/1", path: "/spec/template/spec/containers/0/env/0"}]"#;
 
 fn policies() -> Vec<Policy> {
     let apply = |name, expression| Policy {
         name,
         mutation: json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}),
         unstable: None,
+        is_for_creation: false,
         is_reset: false,
     };
     let patch = |name, expression, unstable| Policy {
         name,
         mutation: json!({"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}),
         unstable,
+        is_for_creation: false,
         is_reset: name == "tolerations",
     };
     vec![
-        apply(
-            "image",
-            r#"Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{
-               containers: [Object.spec.template.spec.containers{name: "web", image: "mirror.example/web:1"}]}}}}"#,
-        ),
+        apply("image", IMAGE),
         apply("label", r#"Object{metadata: Object.metadata{labels: {"owner": "shop"}}}"#),
-        apply(
-            "sidecar",
-            r#"Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{
-               containers: [Object.spec.template.spec.containers{name: "agent", image: "agent:1"}]}}}}"#,
-        ),
+        apply("sidecar", SIDECAR),
         apply("replicas", "Object{spec: Object.spec{replicas: 5}}"),
         patch(
             "removed",
@@ -65,6 +71,22 @@ fn policies() -> Vec<Policy> {
                value: object.metadata.?labels.?turn.orValue("") == "left" ? "right" : "left"}]"#,
             Some("/metadata/labels/turn"),
         ),
+        Policy {
+            unstable: Some("/spec/replicas"),
+            is_for_creation: true,
+            ..apply("created", "Object{spec: Object.spec{replicas: 7}}")
+        },
+        Policy {
+            unstable: Some("/spec/template/spec/containers/0/image"),
+            is_for_creation: true,
+            ..apply("created-image", IMAGE)
+        },
+        Policy { is_for_creation: true, ..apply("created-sidecar", SIDECAR) },
+        Policy {
+            is_for_creation: true,
+            ..patch("created-order", ORDER, Some("/spec/template/spec/containers/0/env"))
+        },
+        patch("order", ORDER, None),
     ]
 }
 
@@ -77,7 +99,10 @@ fn deployment(namespace: &str) -> Value {
             "template": {
                 "metadata": {"labels": {"app": "web"}},
                 "spec": {
-                    "containers": [{"name": "web", "image": "web:1"}],
+                    "containers": [{
+                        "name": "web", "image": "web:1",
+                        "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+                    }],
                     "tolerations": [{"key": "own", "operator": "Exists"}],
                 },
             },
@@ -89,12 +114,13 @@ fn deployment(namespace: &str) -> Value {
 fn documents(policy: &Policy) -> [Value; 2] {
     let metadata = json!({"name": policy.name});
     let selector = json!({"matchLabels": {"policy": policy.name}});
+    let operations = if policy.is_for_creation { json!(["CREATE"]) } else { json!(["CREATE", "UPDATE"]) };
     [
         json!({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy", "metadata": metadata,
             "spec": {
                 "matchConstraints": {"resourceRules": [{
-                    "apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
+                    "apiGroups": ["apps"], "apiVersions": ["v1"], "operations": operations,
                     "resources": ["deployments"],
                 }]},
                 "failurePolicy": "Fail", "reinvocationPolicy": "Never", "mutations": [policy.mutation],
@@ -125,7 +151,8 @@ fn wait(rest: &Rest, policy: &Policy) {
             .any(|field| created["spec"][field] != written["spec"][field])
             || created["metadata"]["labels"] != written["metadata"]["labels"]
             || ["containers", "tolerations"].iter().any(|field| number(&created, field) != 1)
-            || pod(&created, "containers")[0]["image"] != "web:1";
+            || pod(&created, "containers")[0]["image"] != "web:1"
+            || pod(&created, "containers")[0]["env"][0]["name"] != "A";
         if has_changed {
             return;
         }
@@ -134,8 +161,8 @@ fn wait(rest: &Rest, policy: &Policy) {
     }
 }
 
-/// Whether `check` says that the result of a policy is not stable.
-fn is_predicted_unstable(policy: &Policy) -> bool {
+/// What a command says of a policy and its object, as JSON.
+fn said(policy: &Policy, command: &[&str]) -> Value {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, documents: &[Value]| {
         let text: String = documents.iter().map(|document| format!("---\n{document}\n")).collect();
@@ -147,13 +174,29 @@ fn is_predicted_unstable(policy: &Policy) -> bool {
         &[namespace(policy.name, &json!({"policy": policy.name})), deployment(policy.name)],
     );
     let output = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
-        .args(["check", "-q", "-p", "policy.yaml", "-f", "objects.yaml", "-o", "json"])
+        .args(command)
+        .args(["-q", "-p", "policy.yaml", "-f", "objects.yaml", "-o", "json"])
         .current_dir(folder.path())
         .output()
         .expect("the program runs");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// Whether `check` says that the result of a policy is not stable.
+fn is_predicted_unstable(policy: &Policy) -> bool {
+    let report = said(policy, &["check"]);
     let findings = report["findings"].as_array().expect("findings");
     findings.iter().any(|finding| finding["kind"] == "not-idempotent")
+}
+
+/// The paths that `drift` says Flux has to ignore, and whether the drift is at each reconciliation.
+fn predicted(policy: &Policy) -> (Vec<String>, bool) {
+    let report = said(policy, &["drift", "--tool", "flux"]);
+    let rules = report["ignore"].as_array().expect("rules").iter();
+    let paths = rules.flat_map(|rule| rule["paths"].as_array().expect("paths"));
+    let paths = paths.map(|path| path.as_str().expect("a pointer").to_owned()).collect();
+    let mut objects = report["objects"].as_array().expect("objects").iter();
+    (paths, objects.any(|object| object["lasting"] == true))
 }
 
 #[test]
@@ -179,14 +222,14 @@ fn flux_shows_what_is_predicted() {
     assert!(applied.iter().all(|answer| answer.kustomization == "created"), "{applied:?}");
     let mut unstable = 0;
     let compared = ask(&|policy| json!({"object": deployment(policy.name)}));
-    let ignoring = ask(&|policy| {
-        let paths: Vec<&str> = policy.unstable.into_iter().collect();
-        json!({"object": deployment(policy.name), "ignore": paths})
-    });
+    let ignoring = ask(&|policy| json!({"object": deployment(policy.name), "ignore": predicted(policy).0}));
     for ((policy, answer), ignored) in policies.iter().zip(&compared).zip(&ignoring) {
         let name = policy.name;
         let is_unstable = policy.unstable.is_some();
-        assert_eq!(is_predicted_unstable(policy), is_unstable || policy.is_reset, "{name}");
+        let (paths, is_lasting) = predicted(policy);
+        assert_eq!(paths, Vec::from_iter(policy.unstable), "{name}");
+        assert_eq!(is_lasting, is_unstable && !policy.is_for_creation, "{name}");
+        assert_eq!(is_predicted_unstable(policy), is_lasting || policy.is_reset, "{name}");
         let expected = if is_unstable { "configured" } else { "unchanged" };
         assert_eq!(answer.kustomization, expected, "{name}: {answer:?}");
         assert_eq!(answer.helm_release.is_null(), !is_unstable, "{name}: {answer:?}");
@@ -194,19 +237,39 @@ fn flux_shows_what_is_predicted() {
         assert!(ignored.helm_release.is_null(), "{name}: {ignored:?}");
         unstable += usize::from(is_unstable);
     }
+    // After the next reconciliation the drift is gone, or there again.
+    ask(&|policy| json!({"object": deployment(policy.name), "apply": true}));
+    let later = ask(&|policy| json!({"object": deployment(policy.name)}));
+    for (policy, answer) in policies.iter().zip(&later) {
+        let expected = if predicted(policy).1 { "configured" } else { "unchanged" };
+        assert_eq!(answer.kustomization, expected, "{}: {answer:?}", policy.name);
+    }
     // What someone changes shows, also beside the rules.
     for policy in &policies {
         let mut changed = rest.get(&deployment(policy.name)).expect("the object");
         changed["metadata"]["labels"]["app"] = json!("edited");
         rest.replace(&changed, "").expect("an update");
     }
-    let edited = ask(&|policy| {
-        let paths: Vec<&str> = policy.unstable.into_iter().collect();
-        json!({"object": deployment(policy.name), "ignore": paths})
-    });
+    let edited = ask(&|policy| json!({"object": deployment(policy.name), "ignore": predicted(policy).0}));
     for (policy, answer) in policies.iter().zip(&edited) {
         assert_eq!(answer.kustomization, "configured", "{}: {answer:?}", policy.name);
         assert!(!answer.helm_release.is_null(), "{}: {answer:?}", policy.name);
+    }
+    // Beside the cluster, `drift` has that change, too, without a rule.
+    let kubeconfig = server.kubeconfig().display().to_string();
+    for policy in &policies {
+        let report = said(policy, &["drift", "--tool", "flux", "--live", "--kubeconfig", &kubeconfig]);
+        let objects = report["objects"].as_array().expect("objects").iter();
+        let fields: Vec<&Value> =
+            objects.flat_map(|object| object["fields"].as_array().expect("fields")).collect();
+        let edited = fields.iter().find(|field| field["path"] == "/metadata/labels/app");
+        let edited = edited.unwrap_or_else(|| panic!("{}: {report}", policy.name));
+        assert!(edited["ignorable"] == false && edited["rules"] == json!([]), "{report}");
+        let is_shown = |path: &&str| fields.iter().any(|field| field["path"] == **path);
+        // The change went through the policy, too, which then added another element.
+        let added = policy.is_reset.then_some("/spec/template/spec/tolerations");
+        let expected = policy.unstable.filter(|_| !policy.is_for_creation).or(added);
+        assert!(expected.iter().all(is_shown) && fields.len() == 1 + expected.iter().len(), "{report}");
     }
     // A policy that comes later changes the objects at the next reconciliation, once.
     let first = ask(&|policy| json!({"object": deployment(&late(policy)), "apply": true}));
@@ -217,16 +280,21 @@ fn flux_shows_what_is_predicted() {
     let start = Instant::now();
     loop {
         let answers = ask(&|policy| json!({"object": deployment(&late(policy))}));
-        if answers.iter().all(|answer| answer.kustomization == "configured") {
+        let mut answers_of_updates =
+            policies.iter().zip(&answers).filter(|(policy, _)| !policy.is_for_creation);
+        if answers_of_updates.all(|(_, answer)| answer.kustomization == "configured") {
             break;
         }
         assert!(start.elapsed() < TIMEOUT, "{answers:?}");
     }
     let again = ask(&|policy| json!({"object": deployment(&late(policy)), "apply": true}));
-    assert!(again.iter().all(|answer| answer.kustomization == "configured"), "{again:?}");
+    for (policy, answer) in policies.iter().zip(&again) {
+        let expected = if policy.is_for_creation { "unchanged" } else { "configured" };
+        assert_eq!(answer.kustomization, expected, "{}: {answer:?}", policy.name);
+    }
     let stable = ask(&|policy| json!({"object": deployment(&late(policy)), "apply": true}));
     for (policy, answer) in policies.iter().zip(&stable) {
-        let expected = if policy.unstable.is_some() { "configured" } else { "unchanged" };
+        let expected = if predicted(policy).1 { "configured" } else { "unchanged" };
         assert_eq!(answer.kustomization, expected, "{}: {answer:?}", policy.name);
     }
     log(&format!("Flux: {} policies, {unstable} of them unstable, as predicted", policies.len()));

@@ -1,4 +1,4 @@
-//! `text`, `json` and `argocd` of `drift`: what Argo CD shows as a difference, and the rules that ignore it.
+//! `text`, `json`, `argocd` and `flux` of `drift`: what a GitOps tool shows as a difference, and the rules that ignore it.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use crate::render::json::number;
 use crate::render::printable::{printable_json, printable_line};
 use crate::render::{Origin, counted};
 use crate::report::{Cause, Diagnostic, Drift, DriftField, DriftKind, DriftStep, LiveDrift, OtherField};
-use crate::value::{ObjectRef, Pointer, Text, Value};
+use crate::value::{ObjectRef, Pointer, Segment, Text, Value};
 use crate::yaml::print;
 
 use super::report::diagnostic_json;
@@ -20,8 +20,28 @@ pub enum DriftFormat {
     Text,
     /// The same as one JSON object.
     Json,
-    /// `ignoreDifferences` of an application of Argo CD.
+    /// The rules that ignore it.
+    Rules,
+}
+
+/// A tool that keeps a cluster in sync with Git.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GitOpsTool {
+    /// Argo CD, whose rules are the `ignoreDifferences` of an application.
+    #[default]
     ArgoCd,
+    /// Flux, whose rules are those of `spec.driftDetection` of a `HelmRelease`, and `spec.ignore` of a Kustomization.
+    Flux,
+}
+
+impl GitOpsTool {
+    /// Its name in documents.
+    const fn key(self) -> &'static str {
+        match self {
+            Self::ArgoCd => "argocd",
+            Self::Flux => "flux",
+        }
+    }
 }
 
 /// What a GitOps tool shows of the changes of policies.
@@ -29,6 +49,8 @@ pub enum DriftFormat {
 pub struct DriftReport {
     /// How it is written.
     pub format: DriftFormat,
+    /// The tool that shows it.
+    pub tool: GitOpsTool,
 }
 
 impl Format for DriftReport {
@@ -37,7 +59,7 @@ impl Format for DriftReport {
     }
 
     fn writer(&self) -> Box<dyn FormatWriter + '_> {
-        Box::new(DriftWriter { format: self.format, objects: Vec::new() })
+        Box::new(DriftWriter { format: self.format, tool: self.tool, objects: Vec::new() })
     }
 
     fn failure(&self, diagnostics: &[Diagnostic]) -> Option<String> {
@@ -51,6 +73,7 @@ impl Format for DriftReport {
 
 struct DriftWriter {
     format: DriftFormat,
+    tool: GitOpsTool,
     objects: Vec<DriftingObject>,
 }
 
@@ -78,7 +101,7 @@ impl FormatWriter for DriftWriter {
         match self.format {
             DriftFormat::Text => self.write_text(totals, out),
             DriftFormat::Json => self.write_json(totals, out),
-            DriftFormat::ArgoCd => self.write_rules(totals, out),
+            DriftFormat::Rules => self.write_rules(totals, out),
         }
     }
 }
@@ -88,25 +111,44 @@ impl DriftWriter {
         let mut text = String::new();
         let mut out_of_sync = 0;
         for DriftingObject { object, origin, drift } in &self.objects {
-            let state = if drift.fields.is_empty() { "Synced" } else { "OutOfSync" };
+            let state = self.state(drift);
             out_of_sync += usize::from(!drift.fields.is_empty());
             let _ = writeln!(text, "{} ({origin}): {state}", printable_line(&object.to_string()));
-            for line in lines(drift) {
+            for line in lines(drift, self.tool) {
                 let _ = writeln!(text, "  {}", printable_line(&line));
             }
             if drift.is_incomplete {
-                text.push_str("  incomplete: the defaults of this kind are not known\n");
+                text.push_str(match self.tool {
+                    GitOpsTool::ArgoCd => "  incomplete: the defaults of this kind are not known\n",
+                    GitOpsTool::Flux => {
+                        "  incomplete: a policy fails, or the defaults of this kind are not known\n"
+                    }
+                });
             }
         }
         if !text.is_empty() {
             text.push('\n');
         }
         let objects = counted(totals.tally.objects, "object");
-        let _ = writeln!(text, "{out_of_sync} of {objects} OutOfSync in Argo CD");
+        let _ = match self.tool {
+            GitOpsTool::ArgoCd => writeln!(text, "{out_of_sync} of {objects} OutOfSync in Argo CD"),
+            GitOpsTool::Flux => writeln!(text, "drift of {out_of_sync} of {objects} in Flux"),
+        };
         if !totals.gaps.is_empty() {
             let _ = writeln!(text, "incomplete: {}", totals.gaps);
         }
         out.write_all(text.as_bytes())
+    }
+
+    /// What the tool shows of an object.
+    const fn state(&self, drift: &Drift) -> &'static str {
+        match (self.tool, drift.fields.is_empty()) {
+            (GitOpsTool::ArgoCd, true) => "Synced",
+            (GitOpsTool::ArgoCd, false) => "OutOfSync",
+            (GitOpsTool::Flux, true) => "unchanged",
+            (GitOpsTool::Flux, false) if drift.is_lasting => "drift at each reconciliation",
+            (GitOpsTool::Flux, false) => "drift until Flux applies it",
+        }
     }
 
     fn write_json(&self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -114,11 +156,17 @@ impl DriftWriter {
             let mut row = Value::from_iter([
                 ("object", Value::from(object.to_string())),
                 ("origin", Value::from(origin.to_string())),
-                ("fields", Value::array(drift.fields.iter().map(field_json).collect())),
+                (
+                    "fields",
+                    Value::array(drift.fields.iter().map(|field| field_json(field, self.tool)).collect()),
+                ),
             ]);
             if let Some(LiveDrift { others, defaults }) = &drift.live {
                 row.insert("others", Value::array(others.iter().map(other_json).collect()));
                 row.insert("defaults", number(*defaults));
+            }
+            if self.tool == GitOpsTool::Flux {
+                row.insert("lasting", Value::from(drift.is_lasting));
             }
             if drift.is_incomplete {
                 row.insert("incomplete", Value::from(true));
@@ -127,10 +175,14 @@ impl DriftWriter {
         });
         let mut members = vec![
             ("version", Value::from(1)),
+            ("tool", Value::from(self.tool.key())),
             ("objects", Value::array(objects.collect())),
             ("evaluated", number(totals.tally.objects)),
-            ("ignoreDifferences", Value::array(self.rules())),
+            ("ignoreDifferences", Value::array(self.argocd_rules())),
         ];
+        if self.tool == GitOpsTool::Flux {
+            members.push(("ignore", Value::array(self.flux_rules())));
+        }
         if !totals.gaps.is_empty() {
             members.push(("incomplete", Value::from(totals.gaps.to_string())));
         }
@@ -144,24 +196,63 @@ impl DriftWriter {
             let _ = writeln!(text, "# incomplete: {}", printable_line(&totals.gaps.to_string()));
         }
         for DriftingObject { object, drift, .. } in &self.objects {
-            for field in drift.fields.iter().filter(|field| rule(field).is_none()) {
+            for field in drift.fields.iter().filter(|field| rule(field, self.tool).is_none()) {
                 let why = match &field.cause {
                     Cause::Policies { .. } => "no rule ignores that; apply the policies when you render",
                     Cause::Others { .. } => "drift, which no policy explains; no rule is written",
                 };
-                let line = format!("# {object}: {}: {}: {why}", jq_path(&field.path), kind_text(field.kind));
+                let path = shown_path(&field.path, self.tool);
+                let line = format!("# {object}: {path}: {}: {why}", kind_text(field.kind));
                 let _ = writeln!(text, "{}", printable_line(&line));
             }
         }
-        print(&Value::from_iter([("ignoreDifferences", Value::array(self.rules()))]), &mut text);
+        let rules = match self.tool {
+            GitOpsTool::ArgoCd => {
+                Value::from_iter([("ignoreDifferences", Value::array(self.argocd_rules()))])
+            }
+            GitOpsTool::Flux => {
+                let ignore = Value::from_iter([("ignore", Value::array(self.flux_rules()))]);
+                Value::from_iter([("driftDetection", ignore)])
+            }
+        };
+        print(&rules, &mut text);
         out.write_all(text.as_bytes())
     }
 
-    /// A rule for each object that differs.
-    fn rules(&self) -> Vec<Value> {
+    /// A rule of Flux for each object that differs. Its names are regular expressions.
+    fn flux_rules(&self) -> Vec<Value> {
+        if self.tool != GitOpsTool::Flux {
+            return Vec::new();
+        }
+        let rules = self.objects.iter().filter_map(|DriftingObject { object, drift, .. }| {
+            let pointers = drift.fields.iter().filter_map(|field| match rule(field, self.tool)? {
+                Rule::Pointer(pointer) => Some(Value::from(pointer)),
+                Rule::Expression(_) => None,
+            });
+            let pointers: Vec<Value> = pointers.collect();
+            let exactly = |text: &Text| Value::from(text.replace('.', r"\."));
+            let group = Some(&object.kind.group).filter(|group| !group.is_empty());
+            let target = [
+                ("group", group.map(exactly)),
+                ("kind", Some(exactly(&object.kind.kind))),
+                ("name", Some(exactly(&object.name))),
+                ("namespace", object.namespace.as_ref().map(exactly)),
+            ];
+            let target: Value = target.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
+            (!pointers.is_empty())
+                .then(|| Value::from_iter([("paths", Value::array(pointers)), ("target", target)]))
+        });
+        rules.collect()
+    }
+
+    /// A rule of Argo CD for each object that differs.
+    fn argocd_rules(&self) -> Vec<Value> {
+        if self.tool != GitOpsTool::ArgoCd {
+            return Vec::new();
+        }
         let rules = self.objects.iter().filter_map(|DriftingObject { object, drift, .. }| {
             let (mut pointers, mut expressions) = (Vec::new(), Vec::new());
-            for rule in drift.fields.iter().filter_map(rule) {
+            for rule in drift.fields.iter().filter_map(|field| rule(field, self.tool)) {
                 match rule {
                     Rule::Pointer(pointer) => pointers.push(Value::from(pointer)),
                     Rule::Expression(expression) => expressions.push(Value::from(expression)),
@@ -193,14 +284,18 @@ enum Rule {
 }
 
 /// The rule for a difference that policies explain; `None` if there is none.
-fn rule(field: &DriftField) -> Option<Rule> {
-    if field.kind == DriftKind::Order || matches!(field.cause, Cause::Others { .. }) {
+fn rule(field: &DriftField, tool: GitOpsTool) -> Option<Rule> {
+    // Argo CD has no rule for the order of elements.
+    if field.kind == DriftKind::Order && tool == GitOpsTool::ArgoCd
+        || matches!(field.cause, Cause::Others { .. })
+    {
         return None;
     }
     let mut pointer = Pointer::ROOT;
     for step in &field.path {
         match step {
             DriftStep::Key(key) => pointer.push_key(key.clone()),
+            DriftStep::Index(index) => pointer.push_index(*index),
             DriftStep::Element { .. } | DriftStep::Item(_) => {
                 return Some(Rule::Expression(jq_path(&field.path)));
             }
@@ -234,6 +329,10 @@ fn jq_path(path: &[DriftStep]) -> String {
                 text.push_str(" | ");
                 is_start = true;
             }
+            DriftStep::Index(index) => {
+                let _ = write!(text, "[{index}]");
+                is_start = false;
+            }
             DriftStep::Item(value) => {
                 let _ = write!(text, "[] | select(. == {}) | ", value.to_json());
                 is_start = true;
@@ -243,10 +342,25 @@ fn jq_path(path: &[DriftStep]) -> String {
     text.strip_suffix(" | ").map_or_else(|| text.clone(), str::to_owned)
 }
 
+/// A path as the rules of a tool have it.
+fn shown_path(path: &[DriftStep], tool: GitOpsTool) -> String {
+    let step = |step: &DriftStep| match step {
+        DriftStep::Key(key) => Some(Segment::Key(key.clone())),
+        DriftStep::Index(index) => Some(Segment::Index(*index)),
+        DriftStep::Element { .. } | DriftStep::Item(_) => None,
+    };
+    let pointer: Option<Pointer> = path.iter().map(step).collect();
+    match (tool, pointer) {
+        (GitOpsTool::Flux, Some(pointer)) => pointer.to_json_pointer(),
+        _ => jq_path(path),
+    }
+}
+
 /// The lines of an object: what is OutOfSync, and what else a cluster has.
-fn lines(drift: &Drift) -> Vec<String> {
+fn lines(drift: &Drift, tool: GitOpsTool) -> Vec<String> {
     let shown = drift.fields.iter().map(|field| {
-        format!("{}: {}{}", jq_path(&field.path), kind_text(field.kind), cause_text(&field.cause))
+        let path = shown_path(&field.path, tool);
+        format!("{path}: {}{}", kind_text(field.kind), cause_text(&field.cause))
     });
     let mut lines: Vec<String> = shown.collect();
     let Some(live) = &drift.live else { return lines };
@@ -282,11 +396,11 @@ fn cause_members(cause: &Cause) -> [(&'static str, Value); 3] {
     [("policies", texts(policies)), ("rules", texts(rules)), ("managers", texts(managers))]
 }
 
-fn field_json(field: &DriftField) -> Value {
+fn field_json(field: &DriftField, tool: GitOpsTool) -> Value {
     let own = [
-        ("path", Value::from(jq_path(&field.path))),
+        ("path", Value::from(shown_path(&field.path, tool))),
         ("difference", Value::from(kind_text(field.kind))),
-        ("ignorable", Value::from(rule(field).is_some())),
+        ("ignorable", Value::from(rule(field, tool).is_some())),
     ];
     own.into_iter().chain(cause_members(&field.cause)).collect()
 }
@@ -299,6 +413,7 @@ fn other_json(other: &OtherField) -> Value {
 const fn kind_text(kind: DriftKind) -> &'static str {
     match kind {
         DriftKind::Changed => "another value",
+        DriftKind::Set => "set",
         DriftKind::Removed => "removed",
         DriftKind::Added => "an element more",
         DriftKind::List => "another list",

@@ -264,11 +264,14 @@
   function driftItem(row) {
     const [kind, ...names] = row.object.split("/");
     const isOut = row.fields.length > 0;
+    const state = data.tool === "flux"
+      ? isOut ? row.lasting ? "drift at each reconciliation" : "drift until Flux applies it" : "unchanged"
+      : isOut ? "OutOfSync" : "Synced";
     const others = row.others ?? [];
     const cause = (field) => [...field.rules, ...field.managers].join(", ");
     return {
       title: row.object, origin: row.origin, kind, namespace: names.length > 1 ? names[0] : "",
-      states: [isOut ? "OutOfSync" : "Synced", row.incomplete && "incomplete"].filter(Boolean),
+      states: [state, row.incomplete && "incomplete"].filter(Boolean),
       policies: unique([...row.fields, ...others].flatMap((field) => field.policies)), isCounted: isOut,
       body: () => [
         isOut ? table("Differences", ["Field", "Difference", "By", "Can be ignored"], row.fields.map((field) => [
@@ -299,7 +302,7 @@
     },
     drift: {
       heading: "Objects with differences", noun: "object", rows: data.objects, item: driftItem,
-      counts: () => [["OutOfSync", data.objects.filter((row) => row.fields.length > 0).length], ["Objects", data.evaluated]],
+      counts: () => [[data.tool === "flux" ? "Drift" : "OutOfSync", data.objects.filter((row) => row.fields.length > 0).length], ["Objects", data.evaluated]],
     },
   };
   const page = pages[command];
@@ -450,9 +453,13 @@
   }
   byId("counts").append(...page.counts().map(([name, number]) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, number))));
-  if ((data.ignoreDifferences ?? []).length > 0) {
+  const isFlux = data.tool === "flux";
+  const rules = isFlux ? data.ignore : data.ignoreDifferences;
+  if ((rules ?? []).length > 0) {
     byId("rules").hidden = false;
-    byId("rules").querySelector("pre").textContent = shown(JSON.stringify({ ignoreDifferences: data.ignoreDifferences }, null, 2));
+    byId("rules-heading").textContent = `Rules for ${isFlux ? "Flux" : "Argo CD"}`;
+    byId("rules-place").textContent = isFlux ? "spec.driftDetection of a HelmRelease, or spec of a Kustomization" : "spec of the application";
+    byId("rules").querySelector("pre").textContent = shown(JSON.stringify(isFlux ? { ignore: rules } : { ignoreDifferences: rules }, null, 2));
   }
   const theme = byId("theme");
   const setTheme = (isDark) => {

@@ -1,0 +1,98 @@
+//! `drift` for Flux: what its dry run shows, and the rules that ignore it. `tests/cluster/flux.rs` has the controllers.
+
+use crate::folder::Folder;
+
+const OBJECTS: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web.v1, namespace: shop}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: 'web:1'}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: shop}
+data: {a: b}
+";
+
+/// A policy with one rule, given its resources and mutation.
+fn policy(name: &str, resources: &str, mutation: &str) -> String {
+    format!(
+        "---\napiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  rules:\n  - name: rule\n    \
+         match: {{any: [{{resources: {{{resources}}}}}]}}\n    mutate: {{{mutation}}}\n"
+    )
+}
+
+fn policies() -> String {
+    let image = "patchStrategicMerge: {spec: {template: {spec: {containers: [{(name): '*', image: 'mirror/web:1'}]}}}}";
+    let count = "patchesJson6902: '[{\"op\": \"add\", \"path\": \"/data/count\", \
+                 \"value\": \"{{ request.object.data.count || '''' }}x\"}]'";
+    [
+        policy("created", "kinds: [Deployment], operations: [CREATE]", image),
+        policy("replicas", "kinds: [Deployment]", "patchStrategicMerge: {spec: {replicas: 5}}"),
+        policy("count", "kinds: [ConfigMap]", count),
+    ]
+    .concat()
+}
+
+#[test]
+fn flux_shows_what_policies_do_not_do_again_and_what_they_do_twice() {
+    let folder = Folder::new(&[("policies.yaml", &policies()), ("objects.yaml", OBJECTS)]);
+    let run = folder.run(&["drift", "-q", "-p", "policies.yaml", "-f", "objects.yaml", "--tool", "flux"]);
+    assert_eq!(
+        run.stdout,
+        "Deployment/shop/web.v1 (objects.yaml:1): drift until Flux applies it
+  /spec/template/spec/containers/0/image: another value by created/rule
+ConfigMap/shop/settings (objects.yaml:12): drift at each reconciliation
+  /data/count: another value by count/rule
+
+drift of 2 of 2 objects in Flux
+"
+    );
+    assert_eq!(run.code, Some(1));
+    let run = folder.run(&["drift", "-q", "-p", "policies.yaml", "-f", "objects.yaml", "-o", "flux"]);
+    assert_eq!(
+        run.stdout,
+        r"driftDetection:
+  ignore:
+  - paths:
+    - /spec/template/spec/containers/0/image
+    target:
+      group: apps
+      kind: Deployment
+      name: web\.v1
+      namespace: shop
+  - paths:
+    - /data/count
+    target:
+      kind: ConfigMap
+      name: settings
+      namespace: shop
+"
+    );
+}
+
+#[test]
+fn what_policies_do_again_is_no_drift_in_flux() {
+    let stable = policy("replicas", "kinds: [Deployment]", "patchStrategicMerge: {spec: {replicas: 5}}");
+    let folder = Folder::new(&[("policies.yaml", &stable), ("objects.yaml", OBJECTS)]);
+    let flux = folder.run(&["drift", "-q", "-p", "policies.yaml", "-f", "objects.yaml", "--tool", "flux"]);
+    assert_eq!((&*flux.stdout, flux.code), ("drift of 0 of 2 objects in Flux\n", Some(0)));
+    let argocd = folder.run(&["drift", "-q", "-p", "policies.yaml", "-f", "objects.yaml"]);
+    assert_eq!(argocd.code, Some(1));
+    assert!(argocd.stdout.ends_with("1 of 2 objects OutOfSync in Argo CD\n"), "{}", argocd.stdout);
+}
+
+#[test]
+fn rules_are_those_of_their_tool() {
+    let folder = Folder::new(&[("policies.yaml", &policies()), ("objects.yaml", OBJECTS)]);
+    let run =
+        folder.run(&["drift", "-p", "policies.yaml", "-f", "objects.yaml", "--tool", "argocd", "-o", "flux"]);
+    assert_eq!(run.code, Some(2));
+    assert_eq!(run.stdout, "");
+    assert!(run.stderr.contains("-o argocd and -o flux are rules of that tool"), "{}", run.stderr);
+}
