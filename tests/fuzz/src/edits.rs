@@ -39,6 +39,10 @@ pub fn run(data: &[u8]) {
     if became.depth().max(before.depth()) > MAX_DEPTH / 2 {
         return;
     }
+    // A scalar alone is no JSON document, but read as YAML, which has other characters.
+    if document.is_json() && became.as_object().is_none() && became.as_array().is_none() {
+        return;
+    }
     assert_eq!(document.edited(before).text, document.text(), "the same value, and another text");
     let edited = document.edited(&became);
     assert_eq!(document.edited(&became).text, edited.text, "another text the second time");
