@@ -42,7 +42,7 @@ mod workloads;
 
 use crate::admission::KindSchemas;
 use crate::patch::Schemas;
-use crate::policy::{ClassicPolicy, DocumentKind, PolicyError, kind_of, parse};
+use crate::policy::{ClassicPolicy, DocumentKind, PolicyError, is_object_name, kind_of, parse};
 use crate::resources::Resources;
 use crate::semantics::Semantics;
 use crate::value::{Pointer, Value};
@@ -432,6 +432,15 @@ fn refused_policy(document: &Value, policy: &ClassicPolicy) -> Option<Refusal> {
             "split it",
         );
         return Some(problem.at(&Pointer::ROOT.key("spec").key("rules")));
+    }
+    let name = &policy.meta.name;
+    if !is_object_name(name) {
+        let problem = problem::Problem::new(
+            format!("the name `{name}`"),
+            "no API server takes it: a name has at most 253 lower-case letters and digits, with `-` and `.` between them",
+            "rename the policy first",
+        );
+        return Some(problem.at(&Pointer::ROOT.key("metadata").key("name")));
     }
     let conditions = Pointer::ROOT.key("spec").key("webhookConfiguration").key("matchConditions");
     let has_conditions =

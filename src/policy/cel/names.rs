@@ -37,7 +37,7 @@ pub(super) fn check_metadata(document: &Value, findings: &mut Findings) {
 
 /// Checks the name of an object: labels of letters, digits and dashes with dots between them.
 pub(super) fn check_subdomain(name: &str, at: Pointer, findings: &mut Findings) {
-    if !is_subdomain(name) {
+    if !is_object_name(name) {
         let text = format!(
             "`{}` is no name of an object: at most {MAX_SUBDOMAIN} lower-case letters and digits, with `-` and `.` \
              between them",
@@ -74,7 +74,7 @@ pub(super) fn check_param_kind(kind: &Value, at: &Pointer, findings: &mut Findin
     let field = |name: &str| kind.get(name).and_then(Value::as_str);
     if let Some(api_version) = field("apiVersion") {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        if !is_label_1035(version) || !group.is_empty() && !is_subdomain(group) {
+        if !is_label_1035(version) || !group.is_empty() && !is_object_name(group) {
             let text =
                 format!("`{}` is no API version, such as `v1` or `example.com/v1`", shortened(api_version));
             findings.invalid(at.key("apiVersion"), text);
@@ -89,7 +89,8 @@ fn shortened(name: &str) -> String {
     name.chars().take(MAX_LABEL).collect()
 }
 
-fn is_subdomain(text: &str) -> bool {
+/// Whether a text is a name of an object: labels of lower-case letters, digits and dashes with dots between them.
+pub fn is_object_name(text: &str) -> bool {
     text.len() <= MAX_SUBDOMAIN && text.split('.').all(is_part)
 }
 
