@@ -1,9 +1,11 @@
 //! `drift`: what a GitOps tool shows of the changes of policies.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use crate::render::{DriftFormat, DriftReport, GitOpsTool, Html};
+use crate::render::{DriftFormat, DriftReport, Html};
+use crate::report::GitOpsTool;
 
+use super::argument_values::{Choice, choice_parser};
 use super::arguments::{RuleArguments, RunArguments};
 use super::exit::Exit;
 use super::formats::{FormatChoice, format_parser};
@@ -46,21 +48,18 @@ pub(super) struct Arguments {
     #[command(flatten)]
     rules: RuleArguments,
     /// The tool that keeps the cluster in sync; that of the rules with -o argocd and -o flux
-    #[arg(long, value_name = "NAME", help_heading = "Output")]
-    tool: Option<Tool>,
+    #[arg(long, value_name = "NAME", value_parser = choice_parser(&TOOLS), help_heading = "Output")]
+    tool: Option<GitOpsTool>,
     /// The output format.
     #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(FORMATS), default_value = "text", help_heading = "Output")]
     output: &'static FormatChoice<GitOpsTool>,
 }
 
 /// What `--tool` may name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Tool {
-    /// Argo CD
-    Argocd,
-    /// Flux
-    Flux,
-}
+static TOOLS: [Choice<GitOpsTool>; 2] = [
+    (GitOpsTool::ArgoCd.name(), "Argo CD", GitOpsTool::ArgoCd),
+    (GitOpsTool::Flux.name(), "Flux", GitOpsTool::Flux),
+];
 
 /// What `-o` may name.
 static FORMATS: &[FormatChoice<GitOpsTool>] = &[
@@ -103,12 +102,9 @@ static FORMATS: &[FormatChoice<GitOpsTool>] = &[
 
 pub(super) fn run(arguments: Arguments) -> Exit {
     let Arguments { inputs, rules, tool, output } = arguments;
-    let of_rules = Tool::from_str(output.name, false).ok();
+    let of_rules = TOOLS.iter().find(|(name, ..)| *name == output.name).map(|(.., tool)| *tool);
     let mixes_tools = tool.zip(of_rules).is_some_and(|(tool, of_rules)| tool != of_rules);
-    let tool = match tool.or(of_rules) {
-        Some(Tool::Flux) => GitOpsTool::Flux,
-        Some(Tool::Argocd) | None => GitOpsTool::ArgoCd,
-    };
+    let tool = tool.or(of_rules).unwrap_or_default();
     let options = RunOptions {
         keep_going: true,
         check: PolicyCheck::Drift(tool),

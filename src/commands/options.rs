@@ -8,7 +8,7 @@ use crate::admission::{Admission, KindSchemas, View};
 use crate::diagnostics::{Code, Coded};
 use crate::engine::{self, DottedName, InputNames, Settings};
 use crate::policy::{Operation, PolicyChoice};
-use crate::render::GitOpsTool;
+use crate::report::GitOpsTool;
 use crate::semantics::Dialect;
 use crate::source::cluster::{Connection, Subject};
 use crate::value::Value;

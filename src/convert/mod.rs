@@ -42,7 +42,7 @@ mod workloads;
 
 use crate::admission::KindSchemas;
 use crate::patch::Schemas;
-use crate::policy::{ClassicPolicy, DocumentKind, PolicyError, is_object_name, kind_of, parse};
+use crate::policy::{ClassicPolicy, metadata_errors};
 use crate::resources::Resources;
 use crate::semantics::Semantics;
 use crate::value::{Pointer, Value};
@@ -184,25 +184,7 @@ pub fn convert(
     refuse_shared_targets(&rules, &mut converted, &mut outcomes);
     refuse_dependents(policy, &mut converted, &mut outcomes);
     let documents = documents(document, &converted, comments, options, (rules.len() == 1, &mut taken));
-    let Some(error) = load_error(&documents, options.semantics) else {
-        return Conversion { documents, rules: outcomes };
-    };
-    for rule in outcomes.iter_mut().filter(|rule| matches!(rule.outcome, Outcome::Converted(_))) {
-        let problem = problem::Problem::new(
-            format!("`{}` of the new policy", error.pointer),
-            error.message.clone(),
-            "change it in the classic policy first",
-        );
-        rule.outcome = Outcome::Refused(Box::new(problem.at(&rule.at)));
-    }
-    Conversion { documents: Vec::new(), rules: outcomes }
-}
-
-/// Why a cluster would not take one of the new policies, such as a name that is none.
-fn load_error(documents: &[String], semantics: Semantics) -> Option<PolicyError> {
-    let values = documents.iter().filter_map(|text| crate::yaml::parse_value(text).ok());
-    let mut policies = values.filter(|value| kind_of(value) == DocumentKind::Policy);
-    policies.find_map(|value| parse(&value, semantics).err()?.into_iter().next())
+    Conversion { documents, rules: outcomes }
 }
 
 /// A rule without apply configurations, if others need that. If it cannot do without, it is refused later.
@@ -433,14 +415,13 @@ fn refused_policy(document: &Value, policy: &ClassicPolicy) -> Option<Refusal> {
         );
         return Some(problem.at(&Pointer::ROOT.key("spec").key("rules")));
     }
-    let name = &policy.meta.name;
-    if !is_object_name(name) {
+    if let Some(error) = metadata_errors(document).into_iter().next() {
         let problem = problem::Problem::new(
-            format!("the name `{name}`"),
-            "no API server takes it: a name has at most 253 lower-case letters and digits, with `-` and `.` between them",
-            "rename the policy first",
+            format!("`{}`", error.pointer),
+            format!("no API server takes it: {}", error.message),
+            "correct it in the classic policy first",
         );
-        return Some(problem.at(&Pointer::ROOT.key("metadata").key("name")));
+        return Some(problem.at(&error.pointer));
     }
     let conditions = Pointer::ROOT.key("spec").key("webhookConfiguration").key("matchConditions");
     let has_conditions =

@@ -8,11 +8,11 @@ use crate::admission::Schema;
 use crate::engine::{Engine, World};
 use crate::patch::{Atomics, apply};
 use crate::report::{Cause, Drift, DriftField, DriftKind, DriftStep, ObjectReport};
-use crate::value::{Change, ChangeKind, Pointer, Segment, Value, changes};
+use crate::value::{Pointer, Segment, Value};
 
 use super::cluster::is_of_server;
 use super::managers::managers;
-use super::{Sides, cause};
+use super::{MAX_DEPTH, Sides, cause};
 
 /// The differences that Flux shows of an object. `stored` is the object in the cluster; without one it is what policies make
 /// of it when it is created. `None` if the object has no kind or no name.
@@ -29,18 +29,15 @@ pub fn flux_drift(
     let live = stored.unwrap_or(&sides.predicted);
     let incomplete = Drift { is_incomplete: true, ..Drift::default() };
     let Some((second, after)) = reconciled(engine, &sides, live, world) else { return Some(incomplete) };
-    let mut fields: Vec<DriftField> = Vec::new();
+    let mut fields = Vec::new();
     for (pointer, kind) in differences(live, &after) {
         let path: Vec<DriftStep> = pointer.segments().iter().map(step).collect();
-        if fields.iter().any(|field| path.starts_with(&field.path)) {
-            continue;
-        }
         let cause = cause_of(&pointer, &path, [report, &second], stored);
         fields.push(DriftField { path, kind, cause });
     }
     let is_lasting = !fields.is_empty()
         && reconciled(engine, &sides, &after, world)
-            .is_some_and(|(_, next)| differences(&after, &next).next().is_some());
+            .is_some_and(|(_, next)| !differences(&after, &next).is_empty());
     Some(Drift { fields, is_incomplete: sides.is_incomplete, is_lasting, live: None })
 }
 
@@ -66,63 +63,66 @@ fn reconciled(
     Some((report, after))
 }
 
-/// The places at which two objects differ, but for what the API server keeps for itself.
-fn differences(live: &Value, after: &Value) -> impl Iterator<Item = (Pointer, DriftKind)> {
-    let is_of_server = |pointer: &Pointer| {
-        let path: Vec<DriftStep> = pointer.segments().iter().take(2).map(step).collect();
-        (0..path.len()).any(|depth| match &path[depth] {
-            DriftStep::Key(key) => is_of_server(&path[..depth], key),
-            _ => false,
-        })
-    };
-    let found: Vec<(Pointer, DriftKind)> = changes(live, after)
-        .iter()
-        .map(|change| moved(&change.pointer, live, after).unwrap_or_else(|| place(change)))
-        .filter(|(pointer, _)| !is_of_server(pointer))
-        .collect();
-    found.into_iter()
+/// The places at which two objects differ, but for what the API server keeps for itself. A list whose elements came, went or
+/// moved differs as a whole.
+fn differences(live: &Value, after: &Value) -> Vec<(Pointer, DriftKind)> {
+    let mut found = Vec::new();
+    compare(&mut Pointer::default(), (live, after), &mut found);
+    found
 }
 
-/// The first list above a field whose elements came, went or moved, by their names.
-fn moved(field: &Pointer, live: &Value, after: &Value) -> Option<(Pointer, DriftKind)> {
-    let (mut nodes, mut at) = ([live, after], Pointer::ROOT);
-    for segment in field.segments() {
-        if let [Value::Array(live), Value::Array(after)] = nodes
-            && let (Some(mut names), Some(mut others)) = (names(live), names(after))
-            && names != others
-        {
-            names.sort_unstable();
-            others.sort_unstable();
-            return Some((at, if names == others { DriftKind::Order } else { DriftKind::List }));
-        }
-        let below = nodes.map(|node| match segment {
-            Segment::Key(key) => node.get(key),
-            Segment::Index(index) => node.at(*index),
-        });
-        let [Some(live), Some(after)] = below else { return None };
-        nodes = [live, after];
-        match segment {
-            Segment::Key(key) => at.push_key(key.clone()),
-            Segment::Index(index) => at.push_index(*index),
-        }
+fn compare(at: &mut Pointer, (live, after): (&Value, &Value), found: &mut Vec<(Pointer, DriftKind)>) {
+    if live.same_storage(after) || at.segments().len() > MAX_DEPTH {
+        return;
     }
-    None
+    match (live, after) {
+        (Value::Object(live), Value::Object(after)) => {
+            let path: Vec<DriftStep> = at.segments().iter().map(step).collect();
+            for key in live.keys().chain(after.keys().filter(|key| !live.contains_key(*key))) {
+                if is_of_server(&path, key) {
+                    continue;
+                }
+                at.push_key(key.clone());
+                match (live.get(key), after.get(key)) {
+                    (Some(live), Some(after)) => compare(at, (live, after), found),
+                    (None, _) => found.push((at.clone(), DriftKind::Set)),
+                    (_, None) => found.push((at.clone(), DriftKind::Removed)),
+                }
+                at.pop();
+            }
+        }
+        (Value::Array(live), Value::Array(after)) => match moved(live, after) {
+            Some(kind) => found.push((at.clone(), kind)),
+            None => {
+                for (index, pair) in live.iter().zip(after.iter()).enumerate() {
+                    at.push_index(index);
+                    compare(at, pair, found);
+                    at.pop();
+                }
+            }
+        },
+        _ if live == after => {}
+        _ => found.push((at.clone(), DriftKind::Changed)),
+    }
+}
+
+/// Whether elements of a list came or went, or have another order by their names.
+fn moved(live: &[Value], after: &[Value]) -> Option<DriftKind> {
+    if live.len() != after.len() {
+        return Some(DriftKind::List);
+    }
+    let [mut names, mut others] = [names(live)?, names(after)?];
+    if names == others {
+        return None;
+    }
+    names.sort_unstable();
+    others.sort_unstable();
+    Some(if names == others { DriftKind::Order } else { DriftKind::List })
 }
 
 /// The names of the elements of a list, if all have one.
 fn names(list: &[Value]) -> Option<Vec<&str>> {
     list.iter().map(|element| element.get("name").and_then(Value::as_str)).collect()
-}
-
-/// The place of a change, and what it is. Where elements come or go, the list as a whole differs.
-fn place(change: &Change) -> (Pointer, DriftKind) {
-    let is_element = matches!(change.pointer.segments().last(), Some(Segment::Index(_)));
-    match &change.kind {
-        ChangeKind::Replace { .. } => (change.pointer.clone(), DriftKind::Changed),
-        _ if is_element => (change.pointer.parent(), DriftKind::List),
-        ChangeKind::Add(_) => (change.pointer.clone(), DriftKind::Set),
-        ChangeKind::Remove(_) => (change.pointer.clone(), DriftKind::Removed),
-    }
 }
 
 fn step(segment: &Segment) -> DriftStep {

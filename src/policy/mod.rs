@@ -40,7 +40,7 @@ pub use candidate::{Candidate, Operation};
 pub use cel::{
     Binding, CelException, CelExceptions, CelMutation, CelPatch, CelPolicy, CelPolicyKind, CelTargets,
     CelVariables, CelVariant, MatchConstraints, NotFound, ParamRef, ResourceRule, RuleScope, SharedWebhooks,
-    is_object_name,
+    metadata_errors,
 };
 pub use choice::{PolicyChoice, names_rule};
 pub use classic::{

@@ -32,8 +32,8 @@ pub use findings::{
 };
 pub use formats::{
     CheckOutput, CheckReport, Diff, DocumentView, DriftFormat, DriftReport, ExplanationOptions, Explanations,
-    Findings, Format, FormatWriter, GitOpsTool, Html, Json, Layout, Markdown, Name, ObjectRows, ObjectView,
-    Patch, Prepared, Report, RunTotals, Summary, Yaml,
+    Findings, Format, FormatWriter, Html, Json, Layout, Markdown, Name, ObjectRows, ObjectView, Patch,
+    Prepared, Report, RunTotals, Summary, Yaml,
 };
 pub use json::{impact_json, object_json, tally_json};
 pub use junit::suites_junit;

@@ -2,6 +2,26 @@
 
 use crate::value::{Text, Value};
 
+/// A tool that keeps a cluster in sync with Git.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GitOpsTool {
+    /// Argo CD.
+    #[default]
+    ArgoCd,
+    /// Flux.
+    Flux,
+}
+
+impl GitOpsTool {
+    /// Its name in options and documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ArgoCd => "argocd",
+            Self::Flux => "flux",
+        }
+    }
+}
+
 /// A difference between an object in Git and in a cluster that a GitOps tool shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriftField {

@@ -28,7 +28,7 @@ use crate::value::{Change, ObjectRef, Pointer, Text, Value, changes};
 pub use check_finding::{CheckFinding, CheckFindingKind, GeneratedFinding, GeneratedFindings, Settling};
 pub use coverage::{MissingBranch, PartCoverage, RuleCoverage};
 pub use diagnostic::{Diagnostic, Severity};
-pub use drift::{Cause, Drift, DriftField, DriftKind, DriftStep, LiveDrift, OtherField};
+pub use drift::{Cause, Drift, DriftField, DriftKind, DriftStep, GitOpsTool, LiveDrift, OtherField};
 pub use finding::{FilePlace, Finding, FindingGroup, FindingResult};
 pub use impact::Impact;
 pub use missing_data::MissingData;

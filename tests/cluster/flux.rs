@@ -93,7 +93,7 @@ fn policies() -> Vec<Policy> {
 fn deployment(namespace: &str) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": namespace, "labels": {"app": "web"}},
+        "metadata": {"name": "web.v1", "namespace": namespace, "labels": {"app": "web"}},
         "spec": {
             "replicas": 2, "minReadySeconds": 3, "selector": {"matchLabels": {"app": "web"}},
             "template": {
@@ -189,14 +189,11 @@ fn is_predicted_unstable(policy: &Policy) -> bool {
     findings.iter().any(|finding| finding["kind"] == "not-idempotent")
 }
 
-/// The paths that `drift` says Flux has to ignore, and whether the drift is at each reconciliation.
-fn predicted(policy: &Policy) -> (Vec<String>, bool) {
+/// The rules that `drift` says Flux has to have, and whether the drift is at each reconciliation.
+fn predicted(policy: &Policy) -> (Value, bool) {
     let report = said(policy, &["drift", "--tool", "flux"]);
-    let rules = report["ignore"].as_array().expect("rules").iter();
-    let paths = rules.flat_map(|rule| rule["paths"].as_array().expect("paths"));
-    let paths = paths.map(|path| path.as_str().expect("a pointer").to_owned()).collect();
     let mut objects = report["objects"].as_array().expect("objects").iter();
-    (paths, objects.any(|object| object["lasting"] == true))
+    (report["ignore"].clone(), objects.any(|object| object["lasting"] == true))
 }
 
 #[test]
@@ -226,8 +223,10 @@ fn flux_shows_what_is_predicted() {
     for ((policy, answer), ignored) in policies.iter().zip(&compared).zip(&ignoring) {
         let name = policy.name;
         let is_unstable = policy.unstable.is_some();
-        let (paths, is_lasting) = predicted(policy);
-        assert_eq!(paths, Vec::from_iter(policy.unstable), "{name}");
+        let (rules, is_lasting) = predicted(policy);
+        let paths = rules.as_array().expect("rules").iter().map(|rule| rule["paths"].clone());
+        let paths: Vec<Value> = paths.collect();
+        assert_eq!(paths, Vec::from_iter(policy.unstable.map(|path| json!([path]))), "{name}");
         assert_eq!(is_lasting, is_unstable && !policy.is_for_creation, "{name}");
         assert_eq!(is_predicted_unstable(policy), is_lasting || policy.is_reset, "{name}");
         let expected = if is_unstable { "configured" } else { "unchanged" };

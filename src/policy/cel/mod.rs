@@ -31,7 +31,7 @@ pub use binding::{Binding, NotFound, ParamRef};
 pub use constraints::{MatchConstraints, ResourceRule, RuleScope};
 pub use exception::{CelException, CelExceptions};
 pub(super) use load::parse;
-pub use names::is_object_name;
+pub use names::metadata_errors;
 pub use webhook::SharedWebhooks;
 
 /// Groups and kinds of the documents.

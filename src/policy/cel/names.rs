@@ -1,5 +1,6 @@
 //! Names and labels that an API server refuses.
 
+use crate::policy::PolicyError;
 use crate::policy::fields::{given, string, text_map, texts};
 use crate::policy::labels::{is_label_key, is_label_value};
 use crate::value::{Pointer, Text, Value};
@@ -8,6 +9,13 @@ use super::findings::Findings;
 
 const MAX_LABEL: usize = 63;
 const MAX_SUBDOMAIN: usize = 253;
+
+/// What an API server refuses of the name, labels and annotations of a document.
+pub fn metadata_errors(document: &Value) -> Vec<PolicyError> {
+    let mut findings = Findings::default();
+    check_metadata(document, &mut findings);
+    findings.errors
+}
 
 /// Checks the name, labels and annotations of a document.
 pub(super) fn check_metadata(document: &Value, findings: &mut Findings) {
@@ -37,7 +45,7 @@ pub(super) fn check_metadata(document: &Value, findings: &mut Findings) {
 
 /// Checks the name of an object: labels of letters, digits and dashes with dots between them.
 pub(super) fn check_subdomain(name: &str, at: Pointer, findings: &mut Findings) {
-    if !is_object_name(name) {
+    if !is_subdomain(name) {
         let text = format!(
             "`{}` is no name of an object: at most {MAX_SUBDOMAIN} lower-case letters and digits, with `-` and `.` \
              between them",
@@ -74,7 +82,7 @@ pub(super) fn check_param_kind(kind: &Value, at: &Pointer, findings: &mut Findin
     let field = |name: &str| kind.get(name).and_then(Value::as_str);
     if let Some(api_version) = field("apiVersion") {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        if !is_label_1035(version) || !group.is_empty() && !is_object_name(group) {
+        if !is_label_1035(version) || !group.is_empty() && !is_subdomain(group) {
             let text =
                 format!("`{}` is no API version, such as `v1` or `example.com/v1`", shortened(api_version));
             findings.invalid(at.key("apiVersion"), text);
@@ -89,8 +97,7 @@ fn shortened(name: &str) -> String {
     name.chars().take(MAX_LABEL).collect()
 }
 
-/// Whether a text is a name of an object: labels of lower-case letters, digits and dashes with dots between them.
-pub fn is_object_name(text: &str) -> bool {
+fn is_subdomain(text: &str) -> bool {
     text.len() <= MAX_SUBDOMAIN && text.split('.').all(is_part)
 }
 

@@ -6,7 +6,9 @@ use std::io::{self, Write};
 use crate::render::json::number;
 use crate::render::printable::{printable_json, printable_line};
 use crate::render::{Origin, counted};
-use crate::report::{Cause, Diagnostic, Drift, DriftField, DriftKind, DriftStep, LiveDrift, OtherField};
+use crate::report::{
+    Cause, Diagnostic, Drift, DriftField, DriftKind, DriftStep, GitOpsTool, LiveDrift, OtherField,
+};
 use crate::value::{ObjectRef, Pointer, Segment, Text, Value};
 use crate::yaml::print;
 
@@ -22,26 +24,6 @@ pub enum DriftFormat {
     Json,
     /// The rules that ignore it.
     Rules,
-}
-
-/// A tool that keeps a cluster in sync with Git.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum GitOpsTool {
-    /// Argo CD, whose rules are the `ignoreDifferences` of an application.
-    #[default]
-    ArgoCd,
-    /// Flux, whose rules are those of `spec.driftDetection` of a `HelmRelease`, and `spec.ignore` of a Kustomization.
-    Flux,
-}
-
-impl GitOpsTool {
-    /// Its name in documents.
-    const fn key(self) -> &'static str {
-        match self {
-            Self::ArgoCd => "argocd",
-            Self::Flux => "flux",
-        }
-    }
 }
 
 /// What a GitOps tool shows of the changes of policies.
@@ -175,7 +157,7 @@ impl DriftWriter {
         });
         let mut members = vec![
             ("version", Value::from(1)),
-            ("tool", Value::from(self.tool.key())),
+            ("tool", Value::from(self.tool.name())),
             ("objects", Value::array(objects.collect())),
             ("evaluated", number(totals.tally.objects)),
             ("ignoreDifferences", Value::array(self.argocd_rules())),
@@ -221,24 +203,14 @@ impl DriftWriter {
 
     /// A rule of Flux for each object that differs. Its names are regular expressions.
     fn flux_rules(&self) -> Vec<Value> {
-        if self.tool != GitOpsTool::Flux {
-            return Vec::new();
-        }
         let rules = self.objects.iter().filter_map(|DriftingObject { object, drift, .. }| {
             let pointers = drift.fields.iter().filter_map(|field| match rule(field, self.tool)? {
                 Rule::Pointer(pointer) => Some(Value::from(pointer)),
                 Rule::Expression(_) => None,
             });
             let pointers: Vec<Value> = pointers.collect();
-            let exactly = |text: &Text| Value::from(text.replace('.', r"\."));
-            let group = Some(&object.kind.group).filter(|group| !group.is_empty());
-            let target = [
-                ("group", group.map(exactly)),
-                ("kind", Some(exactly(&object.kind.kind))),
-                ("name", Some(exactly(&object.name))),
-                ("namespace", object.namespace.as_ref().map(exactly)),
-            ];
-            let target: Value = target.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
+            let target = target(object).into_iter().map(|(name, text)| (name, Value::from(quoted(&text))));
+            let target: Value = target.collect();
             (!pointers.is_empty())
                 .then(|| Value::from_iter([("paths", Value::array(pointers)), ("target", target)]))
         });
@@ -261,13 +233,8 @@ impl DriftWriter {
             if pointers.is_empty() && expressions.is_empty() {
                 return None;
             }
-            let mut members: Vec<(&str, Value)> = Vec::new();
-            if !object.kind.group.is_empty() {
-                members.push(("group", Value::String(object.kind.group.clone())));
-            }
-            members.push(("kind", Value::String(object.kind.kind.clone())));
-            members.push(("name", Value::String(object.name.clone())));
-            members.extend(object.namespace.clone().map(|namespace| ("namespace", Value::String(namespace))));
+            let target = target(object).into_iter().map(|(name, text)| (name, Value::String(text)));
+            let mut members: Vec<(&str, Value)> = target.collect();
             let lists = [("jsonPointers", pointers), ("jqPathExpressions", expressions)];
             let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
             members.extend(lists.map(|(name, list)| (name, Value::array(list))));
@@ -275,6 +242,28 @@ impl DriftWriter {
         });
         rules.collect()
     }
+}
+
+/// What names an object in a rule.
+fn target(object: &ObjectRef) -> Vec<(&'static str, Text)> {
+    let ObjectRef { kind, name, namespace } = object;
+    let group = Some(&kind.group).filter(|group| !group.is_empty());
+    [("group", group), ("kind", Some(&kind.kind)), ("name", Some(name)), ("namespace", namespace.as_ref())]
+        .into_iter()
+        .filter_map(|(field, text)| Some((field, text?.clone())))
+        .collect()
+}
+
+/// A regular expression of Go that matches a text alone, as its `QuoteMeta` has it.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len());
+    for character in text.chars() {
+        if r"\.+*?()|[]{}^$".contains(character) {
+            quoted.push('\\');
+        }
+        quoted.push(character);
+    }
+    quoted
 }
 
 /// What ignores a difference.

@@ -33,7 +33,7 @@ use super::messages::RulePlaces;
 
 pub use check::{CheckOutput, CheckReport};
 pub use diff::Diff;
-pub use drift::{DriftFormat, DriftReport, GitOpsTool};
+pub use drift::{DriftFormat, DriftReport};
 pub use explanation::{ExplanationOptions, Explanations};
 pub use findings::Findings;
 pub use html::{Html, ObjectRows};

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
 use kyv::value::{Map, ObjectRef, Value};
-use kyv::yaml::{Limits, Source, read};
 
 use test_support::kyverno_cli::artefacts::{ARTEFACTS, with_whole_numbers};
+use test_support::kyverno_samples::parse;
 use test_support::normalize::without_empty;
 
 use crate::compare::programs::Programs;
@@ -235,9 +234,7 @@ fn run(command: &mut Command, name: &str, codes: &[i32]) -> Result<String, Strin
 }
 
 fn values(text: &str) -> Result<Vec<Value>, String> {
-    let documents = read(&Arc::new(Source::new("printed", text)), &Limits::default())
-        .map_err(|errors| errors.first().map(ToString::to_string).unwrap_or_default())?;
-    Ok(documents.iter().filter_map(|document| document.value().cloned()).collect())
+    parse("printed".to_owned(), text.to_owned())
 }
 
 fn by_identity(objects: Vec<Value>) -> BTreeMap<Identity, Value> {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use kyv::value::{Pointer, Value};
 use kyv::yaml::print;
-use test_support::kyverno_samples::{Generator, KyvernoSamples};
+use test_support::kyverno_samples::{Generator, KyvernoSamples, places};
 use test_support::random::SplitMix64;
 
 use crate::compare::manifests;
@@ -84,23 +84,14 @@ fn set(samples: &KyvernoSamples, seed: u64, number: usize) -> Vec<Value> {
 
 /// Makes one list or map of an object longer.
 fn lengthen(object: &mut Value, random: &mut SplitMix64) {
-    let mut found = Vec::new();
-    let mut open = vec![Pointer::ROOT];
-    while let Some(at) = open.pop() {
-        match object.pointed(&at) {
-            Some(Value::Object(members)) => {
-                open.extend(members.keys().map(|key| at.key(key.clone())));
-                if members.values().all(|member| member.as_str().is_some()) && at.segments().len() > 1 {
-                    found.push(at);
-                }
-            }
-            Some(Value::Array(items)) if !items.is_empty() => {
-                open.extend((0..items.len()).map(|index| at.index(index)));
-                found.push(at);
-            }
-            _ => {}
+    let may_be_longer = |at: &Pointer| match object.pointed(at) {
+        Some(Value::Object(members)) => {
+            at.segments().len() > 1 && members.values().all(|member| member.as_str().is_some())
         }
-    }
+        Some(Value::Array(items)) => !items.is_empty(),
+        _ => false,
+    };
+    let found: Vec<Pointer> = places(object).into_iter().filter(may_be_longer).collect();
     let Some(at) = found.get(random.index(found.len())) else { return };
     let factor = 1_usize << random.below(MAX_POWER + 1);
     let Some(found) = object.pointed_mut(at.segments()) else { return };

@@ -55,15 +55,7 @@ pub fn run(data: &[u8]) {
 fn check(policy: &Policy, object: &Value, old: Option<&Value>, semantics: Semantics) -> ObjectReport {
     let before = object.to_json();
     let mutate = |trace| {
-        let limits = Limits {
-            steps: 200_000,
-            result_bytes: 256 * 1024,
-            rounds: 16,
-            foreach_iterations: 2_000,
-            context_depth: 16,
-            ..Limits::default()
-        };
-        let settings = Settings { semantics, trace, limits, ..Settings::default() };
+        let settings = Settings { semantics, trace, limits: limits(), ..Settings::default() };
         Engine::new(PolicySet::new(vec![policy.clone()]), settings).mutate(object, old, &EmptyWorld)
     };
     let report = mutate(false);
@@ -92,4 +84,16 @@ fn check(policy: &Policy, object: &Value, old: Option<&Value>, semantics: Semant
 /// A report as bytes.
 fn shown(report: &ObjectReport) -> String {
     format!("{:?} {}", report.policies, report.after.to_json())
+}
+
+/// What an evaluation may take.
+pub(crate) fn limits() -> Limits {
+    Limits {
+        steps: 200_000,
+        result_bytes: 256 * 1024,
+        rounds: 16,
+        foreach_iterations: 2_000,
+        context_depth: 16,
+        ..Limits::default()
+    }
 }

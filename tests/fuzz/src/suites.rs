@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use kyv::engine::{EmptyWorld, Engine, Limits, Settings};
+use kyv::engine::{EmptyWorld, Engine, Settings};
 use kyv::policy::{self, Policy, PolicySet};
 use kyv::report::ObjectReport;
 use kyv::semantics::Semantics;
 use kyv::suite::{Evaluation, ExpectedFiles, Suite, SuiteRun, check, unmatched_names};
 use kyv::value::{MAX_DEPTH, Value};
 
+use super::engine::limits;
 use super::input::Input;
 use super::policy::RICH;
 use super::values;
@@ -55,14 +56,6 @@ pub fn run(data: &[u8]) {
 }
 
 fn report(policies: &[Policy], object: &Value) -> ObjectReport {
-    let limits = Limits {
-        steps: 200_000,
-        result_bytes: 256 * 1024,
-        rounds: 16,
-        foreach_iterations: 2_000,
-        context_depth: 16,
-        ..Limits::default()
-    };
-    let settings = Settings { limits, ..Settings::default() };
+    let settings = Settings { limits: limits(), ..Settings::default() };
     Engine::new(PolicySet::new(policies.to_vec()), settings).mutate(object, None, &EmptyWorld)
 }

@@ -3,7 +3,8 @@
 //	flux-diff KUBECONFIG <QUESTIONS >ANSWERS
 //
 // A question is a line of JSON: `object`, the object in Git; `apply`, whether it is applied as kustomize-controller does,
-// not compared alone; `ignore`, the JSON pointers that drift detection ignores. The answer is a line, too:
+// not compared alone; `ignore`, the rules of what drift detection ignores, as a HelmRelease and a Kustomization have them:
+// `paths` and `target`. The answer is a line, too:
 // `kustomization`, what kustomize-controller does or would do: `created`, `configured` or `unchanged`;
 // `helmRelease`, the JSON patch of the drift that helm-controller detects, `null` if there is none; or `error`.
 package main
@@ -26,7 +27,12 @@ import (
 type question struct {
 	Object *unstructured.Unstructured `json:"object"`
 	Apply  bool                       `json:"apply"`
-	Ignore []string                   `json:"ignore"`
+	Ignore []rule                     `json:"ignore"`
+}
+
+type rule struct {
+	Paths  []string           `json:"paths"`
+	Target *jsondiff.Selector `json:"target"`
 }
 
 type answer struct {
@@ -76,22 +82,25 @@ func compare(cluster client.Client, manager *ssa.ResourceManager, asked question
 		return answer{Kustomization: string(entry.Action)}, nil
 	}
 	options := ssa.DefaultDiffOptions()
-	if len(asked.Ignore) > 0 {
-		options.DriftIgnoreRules = []jsondiff.IgnoreRule{{Paths: asked.Ignore}}
+	for _, rule := range asked.Ignore {
+		options.DriftIgnoreRules = append(options.DriftIgnoreRules,
+			jsondiff.IgnoreRule{Paths: rule.Paths, Selector: rule.Target})
 	}
 	entry, _, _, err := manager.Diff(ctx, asked.Object.DeepCopy(), options)
 	if err != nil {
 		return answer{}, err
 	}
 	// As helm-controller compares the objects of a release.
-	drift, err := jsondiff.Unstructured(ctx, cluster, asked.Object.DeepCopy(),
-		jsondiff.FieldOwner("kustomize-controller"), jsondiff.IgnorePaths(asked.Ignore), jsondiff.Rationalize(true))
+	drifts, err := jsondiff.UnstructuredList(ctx, cluster, []*unstructured.Unstructured{asked.Object.DeepCopy()},
+		jsondiff.FieldOwner("kustomize-controller"), jsondiff.IgnoreRules(options.DriftIgnoreRules), jsondiff.Rationalize(true))
 	if err != nil {
 		return answer{}, err
 	}
 	found := answer{Kustomization: string(entry.Action)}
-	if drift.Type != jsondiff.DiffTypeNone && drift.Type != jsondiff.DiffTypeExclude {
-		found.HelmRelease = drift.Patch
+	for _, drift := range drifts {
+		if drift.Type != jsondiff.DiffTypeNone && drift.Type != jsondiff.DiffTypeExclude {
+			found.HelmRelease = drift.Patch
+		}
 	}
 	return found, nil
 }

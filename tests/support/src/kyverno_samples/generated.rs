@@ -104,7 +104,7 @@ impl<'v> Generator<'v> {
 }
 
 /// The places of an object that may be changed: all but its identity.
-fn places(object: &Value) -> Vec<Pointer> {
+pub fn places(object: &Value) -> Vec<Pointer> {
     let mut found = Vec::new();
     let mut open = vec![Pointer::ROOT];
     while let Some(at) = open.pop() {

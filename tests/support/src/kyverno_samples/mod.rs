@@ -13,7 +13,7 @@ use kyv::yaml::{Limits, Source, read};
 
 use crate::files::files_below;
 
-pub use generated::Generator;
+pub use generated::{Generator, places};
 
 /// A classic policy, and the values of its own suite.
 pub struct ClassicPolicy {
