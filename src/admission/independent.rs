@@ -104,8 +104,12 @@ fn begins_with(new: &[Value], old: &[Value]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use crate::admission::defaults::READS;
     use crate::admission::types::Scalar;
+    use crate::admission::{Admission, restore};
+    use crate::value::{GroupVersionKind, Pointer, Text};
 
     use super::*;
 
@@ -158,5 +162,72 @@ mod tests {
                 }
             }
         }
+    }
+
+    const MANIFESTS: [&str; 5] = [
+        r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a","labels":{"b":"c"}},"spec":{
+            "template":{"spec":{"serviceAccountName":"s","tolerations":[{"operator":"Exists"}],"hostNetwork":true,
+            "initContainers":[{"name":"i","image":"i","resources":{"requests":{"cpu":"1"}}}],
+            "containers":[{"name":"a","image":"a:1","resources":{"limits":{"cpu":"1e-5"}},"ports":[{"containerPort":1}],
+                "volumeMounts":[{"name":"v","mountPath":"/v"}]}],"volumes":[{"name":"v","secret":{"secretName":"s"}}]}}}}"#,
+        r#"{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"a"},"spec":{"template":{"spec":{"containers":[
+            {"name":"a","image":"a","livenessProbe":{"httpGet":{"port":1}}}]}}}}"#,
+        r#"{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"a","finalizers":["f"]},"spec":{
+            "updateStrategy":{"type":"RollingUpdate"},"volumeClaimTemplates":[{"metadata":{"name":"v"}}],
+            "template":{"spec":{"serviceAccount":"s"}}}}"#,
+        r#"{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"a"},"spec":{"schedule":"* * * * *","jobTemplate":{"spec":{
+            "template":{"spec":{"restartPolicy":"Never","volumes":[{"name":"c","configMap":{"name":"c"}}]}}}}}}"#,
+        r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"stringData":{"a":"b"},"data":{"c":"ZA=="}}"#,
+    ];
+
+    /// All members of a value and of those below it, with their names.
+    fn members(value: &Value) -> Vec<(Pointer, Text, Value)> {
+        let (mut open, mut found) = (vec![(Pointer::ROOT, value)], Vec::new());
+        while let Some((at, value)) = open.pop() {
+            for (key, member) in value.as_object().into_iter().flatten() {
+                found.push((at.clone(), key.clone(), member.clone()));
+                open.push((at.key(key.clone()), member));
+            }
+            let elements = value.as_array().unwrap_or_default();
+            open.extend(elements.iter().enumerate().map(|(index, element)| (at.index(index), element)));
+        }
+        found
+    }
+
+    #[test]
+    fn an_object_that_keeps_its_defaults_has_them_after_the_change() {
+        let admission = Admission::default();
+        let admit = |object: &Value, kind: &GroupVersionKind| admission.view(object, kind).ok();
+        let objects = MANIFESTS.map(|text| {
+            let written = Value::from_json(text).unwrap();
+            let kind = GroupVersionKind::of(&written).unwrap();
+            let view = admit(&written, &kind).unwrap();
+            (written, kind, view)
+        });
+        let views = objects.iter().map(|(_, _, view)| view);
+        let known: BTreeSet<_> =
+            views.flat_map(members).map(|(_, key, value)| (key, value.to_json())).collect();
+        let (mut kept, mut tried) = (0, 0);
+        for (written, kind, view) in &objects {
+            let places: BTreeSet<Pointer> = members(view).into_iter().map(|(at, ..)| at).collect();
+            for at in places.iter().map(Pointer::segments) {
+                for (key, value) in &known {
+                    let mut after = view.clone();
+                    after.pointed_mut(at).unwrap().insert(key.clone(), Value::from_json(value).unwrap());
+                    let Some(goal) = admit(&after, kind) else { continue };
+                    tried += 1;
+                    if Admission::keeps_defaults(kind, written, view, &after) {
+                        kept += 1;
+                        let result = restore(written, (view, &after), || true, |_| None);
+                        assert_eq!(
+                            admit(&result, kind),
+                            Some(goal),
+                            "{key}: {value} at {at:?} of {written:?}"
+                        );
+                    }
+                }
+            }
+        }
+        assert!(kept > 1000 && kept < tried, "{kept} of {tried}");
     }
 }
