@@ -4,7 +4,7 @@ use crate::check;
 use crate::drift;
 use crate::engine::{Engine, MutatedTarget, World};
 use crate::policy::Operation;
-use crate::render::{Origin, shown_message};
+use crate::render::Origin;
 use crate::report::{CheckFinding, Drift, GitOpsTool, ObjectReport, Outcome};
 use crate::secrets::Secrets;
 use crate::source::cluster::{RecordingCluster, StoredObjects};
@@ -387,7 +387,7 @@ impl<'a, W: World> Evaluator<'a, W> {
             let changes = match &rule.outcome {
                 Outcome::Error(error) if !first.has_error() => {
                     let message = &error.message;
-                    Err(if self.shows_secrets { message.clone() } else { shown_message(&second, message) })
+                    Err(if self.shows_secrets { message.clone() } else { second.shown_text(message) })
                 }
                 _ => Ok(rule.changes()),
             };

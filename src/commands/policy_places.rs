@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use crate::policy::Policy;
-use crate::render::{PolicyPlace, RuleError, RulePlaces, printable_line, shown_message};
+use crate::render::{PolicyPlace, RuleError, RulePlaces, printable_line};
 use crate::report::{FilePlace, ObjectReport, RulePlace};
 use crate::source::{Place, PolicyNode, PolicyTexts, relative_to_current_folder};
 use crate::value::{Pointer, Text};
@@ -22,7 +22,7 @@ impl PolicyPlaces<'_> {
     pub(super) fn place(&self, error: &RuleError, report: &ObjectReport) -> Option<PolicyPlace> {
         let place = self.find(&error.policy, &error.rule, error.place.as_ref())?;
         let excerpt = place.excerpt();
-        let is_public = shown_message(report, excerpt) == excerpt;
+        let is_public = report.shown_text(excerpt) == excerpt;
         let excerpt = if is_public { excerpt.to_owned() } else { String::new() };
         Some(PolicyPlace { position: place.to_string(), excerpt })
     }

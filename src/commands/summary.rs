@@ -7,7 +7,7 @@ use crate::diagnostics::Code;
 use crate::policy::Policy;
 use crate::render::{
     RuleError, counted, dry_run_line, dry_runs_line, impact_line, listed, missing_targets, refused_inputs,
-    shown_message, summary_table,
+    summary_table,
 };
 use crate::report::{CheckFindingKind, ObjectReport, Outcome, RunningKyverno, ServerDryRun, Totals};
 use crate::semantics::Semantics;
@@ -187,7 +187,7 @@ impl RunSummary {
             *self.exempted.entry(exception.clone()).or_default() += 1;
         }
         for undecided in &report.unknown.undecided {
-            let text = shown_message(report, &undecided.to_string());
+            let text = report.shown_text(&undecided.to_string());
             *self.undecided.entry(text).or_default() += 1;
         }
         let is_changed = report.is_changed();
@@ -213,7 +213,7 @@ impl RunSummary {
         let report = &object.report;
         for rule in &object.second_run {
             let NotIdempotent { policy, rule: name, .. } = rule;
-            let message = shown_message(report, &second_run(rule, report));
+            let message = report.shown_text(&second_run(rule, report));
             if !verbose {
                 let (policy, rule) = (policy.clone(), name.clone());
                 let code = Code::SecondRun;

@@ -1,6 +1,5 @@
 //! What the policies did to one object.
 
-use crate::render::shown_message;
 use crate::report::{self, ObjectReport};
 use crate::yaml::Document;
 
@@ -88,10 +87,8 @@ impl<'a> RuleReport<'a> {
             report::Outcome::Patched { .. } => Outcome::Patched,
             report::Outcome::NoChange => Outcome::NoChange,
             report::Outcome::Triggered { .. } => Outcome::Triggered,
-            report::Outcome::Skipped(reason) => {
-                Outcome::Skipped(shown_message(self.object, &reason.to_string()))
-            }
-            report::Outcome::Error(error) => Outcome::Error(shown_message(self.object, &error.message)),
+            report::Outcome::Skipped(reason) => Outcome::Skipped(self.object.shown_text(&reason.to_string())),
+            report::Outcome::Error(error) => Outcome::Error(self.object.shown_text(&error.message)),
         }
     }
 

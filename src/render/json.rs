@@ -10,7 +10,7 @@ use crate::semantics::Divergence;
 use crate::value::{Pointer, Text, Value, shortest_changes};
 
 use super::Origin;
-use super::mask::{Masked, mask_of};
+use super::mask::{Masked, StateMasks, mask_of};
 use super::patch::{identity, json_patch};
 
 /// A number of things.
@@ -39,9 +39,8 @@ fn paths_json(paths: &[Pointer]) -> Value {
     list(paths.iter().map(Pointer::to_json_pointer))
 }
 
-/// The difference of two states of a report's object as a JSON patch, masked.
-fn masked_patch(report: &ObjectReport, before: &Value, after: &Value) -> Value {
-    let masked = mask_of(report, before, after);
+/// The difference of two states as a JSON patch.
+fn patch(masked: &Masked) -> Value {
     json_patch(&shortest_changes(&masked.before, &masked.after))
 }
 
@@ -52,14 +51,15 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
         row.insert("object", identity(object));
     }
     row.insert("changed", report.is_changed().into());
-    let masked = mask_of(report, &report.before, &report.after);
-    row.insert("patch", json_patch(&shortest_changes(&masked.before, &masked.after)));
+    let masks = StateMasks::of(report);
+    let masked = masks.masked(&report.before, &report.after);
+    row.insert("patch", patch(&masked));
     if let Some(server_dry_run) = &report.server_dry_run {
         row.insert("server", dry_run_json(server_dry_run, report, &masked));
     }
     let rules = report.rules().map(|(policy, rule)| {
         let mut row = Value::from_iter([("policy", policy.policy.clone().into())]);
-        rule_json(rule, &masked, report, &mut row);
+        rule_json(rule, &masked, (report, &masks), &mut row);
         let applied = !policy.has_error() && matches!(rule.outcome, Outcome::Patched { .. });
         row.insert("applied", applied.into());
         row
@@ -89,21 +89,28 @@ pub(super) fn order_json(report: &ObjectReport) -> Value {
 /// The result of a dry run: the verdict, with further changes or the message.
 fn dry_run_json(server_dry_run: &ServerDryRun, report: &ObjectReport, object: &Masked) -> Value {
     let (verdict, name, value) = match server_dry_run {
-        ServerDryRun::Accepted { sent, stored } => ("accepted", "patch", masked_patch(report, sent, stored)),
+        ServerDryRun::Accepted { sent, stored } => {
+            ("accepted", "patch", patch(&mask_of(report, sent, stored)))
+        }
         ServerDryRun::Refused(message) => ("refused", "message", object.message(message).into()),
         ServerDryRun::Failed(message) => ("unanswered", "message", object.message(message).into()),
     };
     Value::from_iter([("verdict", verdict.into()), (name, value)])
 }
 
-fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport, row: &mut Value) {
+fn rule_json(
+    rule: &RuleReport,
+    object: &Masked,
+    (report, masks): (&ObjectReport, &StateMasks),
+    row: &mut Value,
+) {
     row.insert("rule", rule.rule.clone().into());
     row.insert("outcome", rule.outcome.word().into());
     if let Some(trigger) = &rule.trigger {
         row.insert("trigger", identity(trigger));
     }
     match &rule.outcome {
-        Outcome::Patched { before, after } => row.insert("patch", masked_patch(report, before, after)),
+        Outcome::Patched { before, after } => row.insert("patch", patch(&masks.masked(before, after))),
         Outcome::NoChange => {}
         Outcome::Triggered { targets, missing } => {
             row.insert("targets", list(targets.iter().map(identity)));

@@ -9,7 +9,6 @@ use crate::value::{Pointer, Text};
 
 use super::Origin;
 use super::diff::{dry_run_problem, object_name};
-use super::mask::mask_of;
 use super::printable::printable_line;
 use super::words::thousands;
 
@@ -129,12 +128,10 @@ impl fmt::Display for RuleErrorText {
 
 /// The rules that could not be evaluated on an object.
 pub fn rule_errors(report: &ObjectReport) -> Vec<RuleError> {
-    let mut masked = None;
     let mut errors = Vec::new();
     for (policy, rule) in report.rules() {
         let Outcome::Error(error) = &rule.outcome else { continue };
-        let masked = masked.get_or_insert_with(|| mask_of(report, &report.before, &report.after));
-        let indented = |text: &str| masked.message(text).replace('\n', "\n  ");
+        let indented = |text: &str| report.shown_text(text).replace('\n', "\n  ");
         errors.push(RuleError {
             code: error.code,
             policy: policy.policy.clone(),
@@ -161,7 +158,7 @@ pub fn rule_warnings(report: &ObjectReport) -> Vec<RuleError> {
                 policy: policy.policy.clone(),
                 rule: rule.rule.clone(),
                 title: rule.title(&policy.policy),
-                message: shown_message(report, &message),
+                message: report.shown_text(&message),
                 trigger: None,
                 hint: None,
                 original: None,
@@ -208,16 +205,7 @@ pub fn error_lines(
 /// The targets of a rule that were not found.
 pub fn missing_targets(report: &ObjectReport, rule: &RuleReport) -> Vec<String> {
     let Outcome::Triggered { missing, .. } = &rule.outcome else { return Vec::new() };
-    if missing.is_empty() {
-        return Vec::new();
-    }
-    let masked = mask_of(report, &report.before, &report.after);
-    missing.iter().map(|target| masked.message(target)).collect()
-}
-
-/// A message about an object, redacted.
-pub fn shown_message(report: &ObjectReport, text: &str) -> String {
-    mask_of(report, &report.before, &report.after).message(text)
+    missing.iter().map(|target| report.shown_text(target)).collect()
 }
 
 /// The error of a dry run, if it failed.

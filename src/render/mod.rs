@@ -41,7 +41,7 @@ pub use lint::{LeftOut, LintFinding, lint_json, lint_text};
 pub use mask::{Masked, mask_beside, masked_states};
 pub use messages::{
     ErrorObjects, PolicyPlace, RuleError, RuleErrorText, RulePlaces, divergence_text, dry_run_line,
-    error_lines, missing_targets, rule_errors, rule_warnings, shown_message,
+    error_lines, missing_targets, rule_errors, rule_warnings,
 };
 pub use mutants::{mutants_json, mutants_text};
 pub use patch::json_patch;

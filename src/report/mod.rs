@@ -20,8 +20,9 @@ mod trace;
 mod view;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use crate::secrets::Secrets;
+use crate::secrets::{Secrets, TaintedTexts};
 use crate::semantics::DivergenceSet;
 use crate::value::{Change, ObjectRef, Pointer, Text, Value, changes};
 
@@ -149,12 +150,22 @@ impl ObjectReport {
         changes(&self.before, &self.after)
     }
 
+    /// The texts that output must not contain, none if secrets may be shown.
+    pub fn secret_texts(&self) -> Arc<TaintedTexts> {
+        if self.shows_secrets { Arc::default() } else { self.secrets.texts_with([&self.before, &self.after]) }
+    }
+
+    /// A text about the object, with secrets masked.
+    pub fn shown_text(&self, text: &str) -> String {
+        self.secret_texts().redacted(text).unwrap_or_else(|| text.to_owned())
+    }
+
     /// A path in the object, with secrets in keys masked.
     pub fn shown_place(&self, place: &Pointer) -> Pointer {
         if self.shows_secrets || self.secrets.is_empty() {
             return place.clone();
         }
-        self.secrets.texts_with(&[&self.before, &self.after]).redacted_pointer(place)
+        self.secret_texts().redacted_pointer(place)
     }
 
     /// The impact of the change on a cluster. `is_update` is whether the object exists already.

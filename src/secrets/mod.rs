@@ -16,7 +16,7 @@ mod taint;
 mod texts;
 mod values;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::value::Value;
 
@@ -47,6 +47,18 @@ struct Known {
 pub struct Secrets {
     parts: Vec<Arc<Known>>,
     key_masks: KeyMasks,
+    last: LastTexts,
+}
+
+/// The texts that were asked for last, with the states of the object.
+#[derive(Debug, Default)]
+struct LastTexts(Mutex<Option<(Vec<Value>, Arc<TaintedTexts>)>>);
+
+/// A copy may get other Secrets.
+impl Clone for LastTexts {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 impl Secrets {
@@ -62,6 +74,7 @@ impl Secrets {
                 self.parts.push(Arc::clone(other));
             }
         }
+        self.last = LastTexts::default();
     }
 
     /// The tainted texts.
@@ -72,12 +85,23 @@ impl Secrets {
         texts.with_key_masks(&self.key_masks)
     }
 
-    /// The tainted texts, with the values of those objects that are Secrets.
-    pub fn texts_with(&self, objects: &[&Value]) -> TaintedTexts {
-        let mut texts = self.texts();
-        for object in objects.iter().filter(|object| is_secret(object)) {
-            values::forms(object, &mut |text| texts.add(&text));
+    /// The tainted texts, with the values of those states of an object that are Secrets.
+    pub fn texts_with<'v>(&self, states: impl IntoIterator<Item = &'v Value>) -> Arc<TaintedTexts> {
+        let secrets: Vec<&Value> = states.into_iter().filter(|state| is_secret(state)).collect();
+        let mut last = self.last.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, texts)) = &*last
+            && known.len() == secrets.len()
+            && known.iter().zip(&secrets).all(|(known, secret)| known.same_storage(secret))
+        {
+            return Arc::clone(texts);
         }
+        let mut texts = self.texts();
+        for (index, secret) in secrets.iter().enumerate() {
+            let earlier = index.checked_sub(1).map(|earlier| secrets[earlier]);
+            values::forms(secret, earlier, &mut |text| texts.add(&text));
+        }
+        let texts = Arc::new(texts);
+        *last = Some((secrets.into_iter().cloned().collect(), Arc::clone(&texts)));
         texts
     }
 

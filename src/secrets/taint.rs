@@ -62,7 +62,7 @@ impl TaintTracker {
         self.is_used.store(true, Ordering::Relaxed);
         known.secrets.push(secret.clone());
         let texts = &mut known.texts;
-        forms(secret, &mut |text| texts.add(&text));
+        forms(secret, None, &mut |text| texts.add(&text));
         for value in values_of_other_types(secret) {
             match value {
                 Value::String(text) => texts.add(text),

@@ -28,22 +28,30 @@ pub type Fields = IndexMap<(&'static str, Text), Text>;
 
 /// The values of a Secret; those that are no strings as JSON.
 pub fn fields(object: &Value) -> Fields {
-    let mut found = IndexMap::new();
-    for field in ["data", "stringData"] {
-        for (key, value) in object.get(field).and_then(Value::as_object).into_iter().flatten() {
-            let text = match value {
-                Value::String(text) => text.clone(),
-                other => other.to_json().into(),
-            };
-            found.insert((field, key.clone()), text);
-        }
+    FIELDS
+        .into_iter()
+        .flat_map(|field| {
+            values(object, field).map(move |(key, value)| ((field, key.clone()), text_of(value)))
+        })
+        .collect()
+}
+
+const FIELDS: [&str; 2] = ["data", "stringData"];
+
+fn values<'v>(secret: &'v Value, field: &str) -> impl Iterator<Item = (&'v Text, &'v Value)> + use<'v> {
+    secret.get(field).and_then(Value::as_object).into_iter().flatten()
+}
+
+fn text_of(value: &Value) -> Text {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_json().into(),
     }
-    found
 }
 
 /// The values that are no strings. No API server accepts them, but manifests may contain them.
 pub(super) fn values_of_other_types(secret: &Value) -> impl Iterator<Item = &Value> {
-    let fields = ["data", "stringData"].into_iter().filter_map(|field| secret.get(field));
+    let fields = FIELDS.into_iter().filter_map(|field| secret.get(field));
     let mut open: Vec<(&Value, usize)> = fields.map(|field| (field, 0)).collect();
     std::iter::from_fn(move || {
         loop {
@@ -65,26 +73,39 @@ fn decoded(text: &str) -> Option<String> {
 }
 
 /// Calls `found` with each form of each value: as written, decoded, encoded, without surrounding blanks, and as last
-/// applied.
-pub(super) fn forms(secret: &Value, found: &mut dyn FnMut(Text)) {
-    for ((field, _), text) in fields(secret) {
-        if let Some(decoded) = decoded(&text) {
-            found(decoded.trim().into());
-            found(decoded.into());
+/// applied. Values that an earlier state of the Secret has, too, are left out.
+pub(super) fn forms(secret: &Value, earlier: Option<&Value>, found: &mut dyn FnMut(Text)) {
+    let is_known =
+        |known: Option<&Value>, value: &Value| known.is_some_and(|known| known.same_storage(value));
+    for field in FIELDS {
+        let known = earlier.and_then(|earlier| earlier.get(field));
+        if secret.get(field).is_some_and(|values| is_known(known, values)) {
+            continue;
         }
-        if field == "stringData" {
-            found(STANDARD.encode(text.as_bytes()).into());
+        for (key, value) in values(secret, field) {
+            if is_known(known.and_then(|known| known.get(key)), value) {
+                continue;
+            }
+            let text = text_of(value);
+            if let Some(decoded) = decoded(&text) {
+                found(decoded.trim().into());
+                found(decoded.into());
+            }
+            if field == "stringData" {
+                found(STANDARD.encode(text.as_bytes()).into());
+            }
+            found(text);
         }
-        found(text);
     }
-    let Some(text) = secret.path(&["metadata", "annotations", LAST_APPLIED]).and_then(Value::as_text) else {
-        return;
-    };
+    const APPLIED: [&str; 3] = ["metadata", "annotations", LAST_APPLIED];
+    let known = earlier.and_then(|earlier| earlier.path(&APPLIED));
+    let applied = secret.path(&APPLIED).filter(|applied| !is_known(known, applied));
+    let Some(text) = applied.and_then(Value::as_text) else { return };
     found(text.clone());
     if let Ok(mut applied) = Value::from_json(text) {
         if let Some(metadata) = applied.as_object_mut().and_then(|members| members.get_mut("metadata")) {
             metadata.remove("annotations");
         }
-        forms(&applied, found);
+        forms(&applied, None, found);
     }
 }

@@ -149,7 +149,7 @@ pub(super) fn dry_run_problem(report: &ObjectReport) -> Option<(&'static str, St
         ServerDryRun::Refused(message) => ("refuses it", message),
         ServerDryRun::Failed(message) => ("does not report whether it accepts it", message),
     };
-    Some((problem, mask_of(report, &report.before, &report.after).message(message)))
+    Some((problem, report.shown_text(message)))
 }
 
 /// The name of an object on one line; empty for a document that is no object.

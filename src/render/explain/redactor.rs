@@ -1,42 +1,42 @@
 //! Masking of secrets in explanations.
 
-use crate::report::{ObjectReport, Outcome};
-use crate::secrets::{MASK, Secrets, TaintedTexts, is_secret};
-use crate::value::{Pointer, Value};
-
-use crate::render::mask_beside;
+use crate::render::mask::{StateMasks, mask_beside};
+use crate::report::{ObjectReport, Outcome, RuleReport};
+use crate::secrets::{MASK, Secrets, is_secret};
+use crate::value::{Change, Pointer, Value, changes};
 
 /// Masks secrets in values and messages.
 #[derive(Debug, Default)]
 pub(super) struct Redactor {
-    /// Whether the object is a Secret before or after the policies.
+    /// Whether the object is a Secret in one of its states.
     is_secret: bool,
-    /// Whether secrets may be shown.
-    shows_secrets: bool,
-    texts: TaintedTexts,
+    masks: StateMasks,
 }
 
 impl Redactor {
     /// The redactor for an object: masks values of Secrets, and values derived from them.
     pub(super) fn of(report: &ObjectReport) -> Self {
-        let mut redactor = Self { shows_secrets: report.shows_secrets, ..Self::default() };
-        if redactor.shows_secrets {
-            return redactor;
+        let is_patched_secret = |rule: &RuleReport| match &rule.outcome {
+            Outcome::Patched { after, .. } => is_secret(after),
+            _ => false,
+        };
+        Self {
+            is_secret: !report.shows_secrets
+                && ([&report.before, &report.after].into_iter().any(is_secret)
+                    || report.rules().any(|(_, rule)| is_patched_secret(rule))),
+            masks: StateMasks::of(report),
         }
-        let patched = report.rules().filter_map(|(_, rule)| match &rule.outcome {
-            Outcome::Patched { after, .. } => Some(after),
-            _ => None,
-        });
-        let states: Vec<_> =
-            [&report.before, &report.after].into_iter().chain(patched).filter(|one| is_secret(one)).collect();
-        redactor.is_secret = !states.is_empty();
-        redactor.texts = report.secrets.texts_with(&states);
-        redactor
+    }
+
+    /// The changes between two states, masked.
+    pub(super) fn changes(&self, before: &Value, after: &Value) -> Vec<Change> {
+        let masked = self.masks.masked(before, after);
+        changes(&masked.before, &masked.after)
     }
 
     /// A text without secret parts.
     pub(super) fn text(&self, text: &str) -> String {
-        self.texts.redacted(text).unwrap_or_else(|| text.to_owned())
+        self.masks.texts().redacted(text).unwrap_or_else(|| text.to_owned())
     }
 
     /// A value at a path of the object.
@@ -53,12 +53,12 @@ impl Redactor {
 
     /// A value without secret parts.
     pub(super) fn value(&self, value: &Value) -> Value {
-        if self.shows_secrets {
+        if self.masks.shows_secrets() {
             return value.clone();
         }
         match value {
-            Value::String(text) if !text.is_empty() && self.texts.are_in_text(text) => MASK.into(),
-            Value::Number(_) => self.texts.redacted_value(value),
+            Value::String(text) if !text.is_empty() && self.masks.texts().are_in_text(text) => MASK.into(),
+            Value::Number(_) => self.masks.texts().redacted_value(value),
             Value::Array(items) => Value::array(items.iter().map(|item| self.value(item)).collect()),
             Value::Object(members) if is_secret(value) => {
                 let masked = mask_beside(value, value, &Secrets::default()).after;
@@ -67,7 +67,7 @@ impl Redactor {
             }
             Value::Object(members) => members
                 .iter()
-                .map(|(key, member)| (self.texts.redacted_key(key), self.value(member)))
+                .map(|(key, member)| (self.masks.texts().redacted_key(key), self.value(member)))
                 .collect(),
             Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
         }

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::render::mask::mask_of;
 use crate::report::{
     ConditionTrace, ElementOutcome, ExpressionTrace, Iteration, ObjectReport, Outcome, RuleReport,
     SkipReason, TestTrace, Trace, VariableError,
 };
-use crate::value::{Pointer, Segment, Text, Value, changes};
+use crate::value::{Pointer, Segment, Text, Value};
 
 use super::redactor::Redactor;
 use super::{
@@ -49,8 +48,7 @@ impl<'a> RuleExplainer<'a, '_> {
                         format!("a cluster would refuse the object, because {}/{failed} fails", self.policy);
                 }
                 explained.reasons = self.no_change_reasons(no_change_reasons, true);
-                let masked = mask_of(self.object_report, before, after);
-                explained.changes = changes(&masked.before, &masked.after);
+                explained.changes = self.redactor.changes(before, after);
             }
             Outcome::NoChange => {
                 explained.verdict = Verdict::NoChange;

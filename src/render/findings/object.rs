@@ -7,7 +7,6 @@ use crate::diagnostics::Code;
 use crate::render::diff::dry_run_problem;
 use crate::render::messages::{RuleError, RulePlaces, rule_errors, rule_warnings};
 use crate::render::printable::{printable, printable_line};
-use crate::render::shown_message;
 use crate::render::words::listed;
 use crate::report::{
     FilePlace, Finding, FindingGroup, FindingResult, ObjectReport, Outcome, PolicyReport, RuleReport,
@@ -55,7 +54,7 @@ fn rule_finding(
         }
         Outcome::Patched { .. } => (FindingResult::Failed, format!("would change {}", changed(rule, report))),
         Outcome::NoChange | Outcome::Triggered { .. } => (FindingResult::Passed, String::new()),
-        Outcome::Skipped(reason) => (FindingResult::Skipped, shown_message(report, &reason.to_string())),
+        Outcome::Skipped(reason) => (FindingResult::Skipped, report.shown_text(&reason.to_string())),
     };
     // Most rules are looked for by nobody else.
     let place = places.filter(|_| result.is_problem());

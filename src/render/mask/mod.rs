@@ -2,7 +2,10 @@
 
 mod text;
 
-use crate::report::ObjectReport;
+use std::iter;
+use std::sync::Arc;
+
+use crate::report::{ObjectReport, Outcome};
 use crate::secrets::{Fields, LAST_APPLIED, MASK, Secrets, TaintedTexts, fields, is_secret};
 use crate::value::{Map, Text, Value};
 
@@ -20,15 +23,19 @@ pub struct Masked {
     pub before: Value,
     /// The object after the change.
     pub after: Value,
-    texts: TaintedTexts,
+    texts: Arc<TaintedTexts>,
 }
 
 impl Masked {
+    fn unmasked(before: &Value, after: &Value) -> Self {
+        Self { before: before.clone(), after: after.clone(), texts: Arc::default() }
+    }
+
     /// Two states and their masked forms; different secrets with the same mask get different masks.
     fn distinguished(
         (before, mut masked_before): (&Value, Value),
         (after, mut masked_after): (&Value, Value),
-        texts: TaintedTexts,
+        texts: Arc<TaintedTexts>,
     ) -> Self {
         distinguish((before, &mut masked_before), (after, &mut masked_after));
         Self { before: masked_before, after: masked_after, texts }
@@ -44,22 +51,73 @@ impl Masked {
 /// derived from such a value, encoded or decoded, wherever a policy copied it to. A value that changed in its place
 /// becomes `*** (before)` and `*** (after)`. Objects without secrets are not changed.
 pub fn mask_beside(before: &Value, after: &Value, others: &Secrets) -> Masked {
+    mask_with(&others.texts_with([before, after]), before, after)
+}
+
+/// The same with all secret texts.
+fn mask_with(texts: &Arc<TaintedTexts>, before: &Value, after: &Value) -> Masked {
     if !is_secret(before) && !is_secret(after) {
-        if others.is_empty() {
-            return Masked { before: before.clone(), after: after.clone(), texts: TaintedTexts::default() };
+        if texts.is_empty() {
+            return Masked::unmasked(before, after);
         }
-        let texts = others.texts();
+        let redacted = |state: &Value| texts.redacted_object(state);
         return Masked::distinguished(
-            (before, texts.redacted_object(before)),
-            (after, texts.redacted_object(after)),
-            texts,
+            (before, redacted(before)),
+            (after, redacted(after)),
+            Arc::clone(texts),
         );
     }
-    let (old, new) = (fields(before), fields(after));
-    let texts = others.texts_with(&[before, after]);
-    let masked_before = masked(&texts, before, &changed(&old, &new), MASK_BEFORE);
-    let masked_after = masked(&texts, after, &changed(&new, &old), MASK_AFTER);
-    Masked::distinguished((before, masked_before), (after, masked_after), texts)
+    let has_same = |field| match [before, after].map(|state| state.get(field)) {
+        [Some(old), Some(new)] => old.same_storage(new),
+        [old, new] => old.is_none() && new.is_none(),
+    };
+    let [old, new] = if has_same("data") && has_same("stringData") {
+        Default::default()
+    } else {
+        [before, after].map(fields)
+    };
+    let masked_before = masked(texts, before, &changed(&old, &new), MASK_BEFORE);
+    let masked_after = masked(texts, after, &changed(&new, &old), MASK_AFTER);
+    Masked::distinguished((before, masked_before), (after, masked_after), Arc::clone(texts))
+}
+
+/// Masks the states of an object that a report has: those before and after each rule.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StateMasks {
+    shows_secrets: bool,
+    texts: Arc<TaintedTexts>,
+}
+
+impl StateMasks {
+    pub(super) fn of(report: &ObjectReport) -> Self {
+        if report.shows_secrets {
+            return Self { shows_secrets: true, ..Self::default() };
+        }
+        let patched = report.rules().filter_map(|(_, rule)| match &rule.outcome {
+            Outcome::Patched { after, .. } => Some(after),
+            _ => None,
+        });
+        let states = iter::once(&report.before).chain(patched).chain([&report.after]);
+        Self { shows_secrets: false, texts: report.secrets.texts_with(states) }
+    }
+
+    pub(super) const fn shows_secrets(&self) -> bool {
+        self.shows_secrets
+    }
+
+    /// The secret texts, none if they may be shown.
+    pub(super) fn texts(&self) -> &TaintedTexts {
+        &self.texts
+    }
+
+    /// Two states with their secrets masked.
+    pub(super) fn masked(&self, before: &Value, after: &Value) -> Masked {
+        if self.shows_secrets {
+            Masked::unmasked(before, after)
+        } else {
+            mask_with(&self.texts, before, after)
+        }
+    }
 }
 
 /// Marks texts that have the same mask although they differ.
@@ -110,9 +168,10 @@ pub fn masked_states(report: &ObjectReport) -> (String, String) {
 /// Masks two states of a report's object, unless its secrets may be shown.
 pub(super) fn mask_of(report: &ObjectReport, before: &Value, after: &Value) -> Masked {
     if report.shows_secrets {
-        return Masked { before: before.clone(), after: after.clone(), texts: TaintedTexts::default() };
+        Masked::unmasked(before, after)
+    } else {
+        mask_beside(before, after, &report.secrets)
     }
-    mask_beside(before, after, &report.secrets)
 }
 
 /// The fields of a Secret whose text differs from that of the other state.

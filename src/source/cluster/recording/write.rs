@@ -299,7 +299,7 @@ impl Cluster for RecordingCluster {
         if request.shown != request.object {
             self.has_redacted.store(true, Ordering::Relaxed);
         }
-        let texts = request.secrets.texts_with(&[request.object]);
+        let texts = request.secrets.texts_with([request.object]);
         let recorded = RecordedRequest::dry_run(request, request.shown);
         match &response {
             Ok(stored) => self.record(&recorded, Ok(dry_run::masked(stored, request, &texts)))?,
