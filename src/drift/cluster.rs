@@ -1,11 +1,14 @@
 //! The differences between an object in Git and the one in a cluster, and what explains them.
 
+use foldhash::fast::RandomState;
+use indexmap::{IndexMap, IndexSet};
+
 use crate::patch::{ListStrategy, Schemas};
 use crate::report::{Cause, DriftField, DriftKind, DriftStep, LiveDrift, OtherField};
 use crate::value::{Map, Pointer, Text, Value};
 
-use super::lists::{has_keys, strategy};
-use super::managers::managers;
+use super::lists::{has_keys, places, strategy};
+use super::managers::Managers;
 use super::{MAX_DEPTH, Sides, cause};
 
 /// What the API server keeps for itself in the metadata of an object.
@@ -25,32 +28,44 @@ const OF_SERVER: [&str; 9] = [
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What a GitOps tool shows. What policies do in one of the requests is theirs, the rest is of others.
-pub(super) fn shown(sides: &[Sides<'_>], live: &Value) -> Vec<DriftField> {
+pub(super) fn shown(sides: &[Sides<'_>], live: &Value, managers: &Managers) -> Vec<DriftField> {
     let Some(first) = sides.first() else { return Vec::new() };
-    let explanations = sides.iter().map(|sides| (sides.predicted(), sides.compared(&sides.predicted, live)));
-    let explanations: Vec<(Vec<DriftField>, Vec<DriftField>)> = explanations.collect();
-    let explained = |field: &DriftField| {
-        explanations.iter().find_map(|(predicted, unexplained)| {
-            if unexplained.iter().any(|other| other.path == field.path) {
-                return None;
-            }
-            predicted.iter().find(|other| other.path == field.path && other.kind == field.kind)
-        })
-    };
+    let requests = sides.iter().map(|sides| [sides.predicted(), sides.compared(&sides.predicted, live)]);
+    let requests: Vec<[Vec<DriftField>; 2]> = requests.collect();
+    let requests: Vec<_> =
+        requests.iter().map(|[predicted, unexplained]| (causes(predicted), paths(unexplained))).collect();
     let with_cause = |field: DriftField| {
-        let cause = explained(&field).map_or_else(
-            || Cause::Others { managers: managers(live, &field.path) },
-            |explained| explained.cause.clone(),
+        let explained = requests.iter().find_map(|(causes, unexplained)| {
+            let is_explained = !unexplained.contains(&*field.path);
+            causes.get(&(&*field.path, field.kind)).filter(|_| is_explained)
+        });
+        let cause = explained.map_or_else(
+            || Cause::Others { managers: managers.owners(&field.path) },
+            |explained| Cause::clone(explained),
         );
         DriftField { cause, ..field }
     };
     first.compared(&first.in_git, live).into_iter().map(with_cause).collect()
 }
 
+/// The causes of differences; of equal ones that of the first.
+fn causes(fields: &[DriftField]) -> IndexMap<(&[DriftStep], DriftKind), &Cause, RandomState> {
+    fields.iter().rev().map(|field| ((&*field.path, field.kind), &field.cause)).collect()
+}
+
+fn paths(fields: &[DriftField]) -> IndexSet<&[DriftStep], RandomState> {
+    fields.iter().map(|field| &*field.path).collect()
+}
+
 /// What else differs, `shown` aside.
-pub(super) fn others(sides: &[Sides<'_>], live: &Value, shown: &[DriftField]) -> LiveDrift {
+pub(super) fn others(
+    sides: &[Sides<'_>],
+    live: &Value,
+    shown: &[DriftField],
+    managers: &Managers,
+) -> LiveDrift {
     let Some(first) = sides.first() else { return LiveDrift::default() };
-    let mut walk = Walk { sides, live, found: LiveDrift::default() };
+    let mut walk = Walk { sides, managers, found: LiveDrift::default() };
     let node = Node {
         config: Some(&first.config),
         in_git: Some(&first.in_git),
@@ -59,8 +74,8 @@ pub(super) fn others(sides: &[Sides<'_>], live: &Value, shown: &[DriftField]) ->
     };
     walk.node(node, &mut Vec::new(), &Pointer::ROOT);
     // What policies would do with the object as it is applied now, and the cluster does not have.
-    let is_shown = |field: &DriftField| shown.iter().any(|shown| shown.path == field.path);
-    let missing = first.predicted().into_iter().filter(|field| !is_shown(field));
+    let shown = paths(shown);
+    let missing = first.predicted().into_iter().filter(|field| !shown.contains(&*field.path));
     let missing = missing.filter(|field| field.kind != DriftKind::Order);
     walk.found.others.extend(missing.map(|field| OtherField {
         path: field.path,
@@ -71,24 +86,23 @@ pub(super) fn others(sides: &[Sides<'_>], live: &Value, shown: &[DriftField]) ->
 }
 
 /// A place of an object in all its states.
-#[derive(Clone)]
-struct Node<'a> {
-    config: Option<&'a Value>,
-    in_git: Option<&'a Value>,
+struct Node<T> {
+    config: Option<T>,
+    in_git: Option<T>,
     /// After the policies, in each request.
-    predicted: Vec<Option<&'a Value>>,
-    live: Option<&'a Value>,
+    predicted: Vec<Option<T>>,
+    live: Option<T>,
 }
 
 struct Walk<'a> {
     sides: &'a [Sides<'a>],
-    live: &'a Value,
+    managers: &'a Managers,
     found: LiveDrift,
 }
 
 impl Walk<'_> {
     /// Compares what Git does not set. `at` is the place in the object of the first request after the policies.
-    fn node(&mut self, node: Node<'_>, path: &mut Vec<DriftStep>, at: &Pointer) {
+    fn node(&mut self, node: Node<&Value>, path: &mut Vec<DriftStep>, at: &Pointer) {
         if path.len() > MAX_DEPTH {
             return;
         }
@@ -110,7 +124,7 @@ impl Walk<'_> {
         }
     }
 
-    fn maps(&mut self, node: &Node<'_>, maps: (&Map, &Map), path: &mut Vec<DriftStep>, at: &Pointer) {
+    fn maps(&mut self, node: &Node<&Value>, maps: (&Map, &Map), path: &mut Vec<DriftStep>, at: &Pointer) {
         let (predicted, live) = maps;
         let added = live.keys().filter(|key| !predicted.contains_key(*key));
         for key in predicted.keys().chain(added) {
@@ -118,7 +132,7 @@ impl Walk<'_> {
                 continue;
             }
             path.push(DriftStep::Key(key.clone()));
-            self.node(node.below(|value| value.get(key)), path, &at.key(key.clone()));
+            self.node(node.map(|value| value.get(key)), path, &at.key(key.clone()));
             path.pop();
         }
     }
@@ -126,28 +140,27 @@ impl Walk<'_> {
     fn elements(
         &mut self,
         key: &Text,
-        node: &Node<'_>,
+        node: &Node<&Value>,
         lists: (&[Value], &[Value]),
         path: &mut Vec<DriftStep>,
         at: &Pointer,
     ) {
         let (predicted, live) = lists;
-        let name = |element: &Value| element.get(key).cloned().unwrap_or_default();
-        let named = |list: &[Value], wanted: &Value| list.iter().position(|one| name(one) == *wanted);
-        let added: Vec<Value> =
-            live.iter().map(name).filter(|name| named(predicted, name).is_none()).collect();
-        for value in predicted.iter().map(name).chain(added) {
-            let index = named(predicted, &value).unwrap_or(predicted.len());
-            let of_name = |list: &'_ Value| -> Option<usize> { named(list.as_array()?, &value) };
+        let states = node.map(|list| Some((*list, places(list.as_array()?, key))));
+        let places = places(predicted, key);
+        let of_key = |list| <[Value]>::iter(list).filter_map(|element| element.get(key));
+        let added = of_key(live).filter(|value| !places.contains_key(*value));
+        for value in of_key(predicted).chain(added) {
+            let index = places.get(value).copied().unwrap_or(predicted.len());
             path.push(DriftStep::Element { key: key.clone(), value: value.clone() });
-            let below = node.below(|list| list.at(of_name(list)?));
+            let below = states.map(|(list, places)| list.at(*places.get(value)?));
             self.node(below, path, &at.index(index));
             path.pop();
         }
     }
 
     /// A value that is compared as a whole.
-    fn leaf(&mut self, node: &Node<'_>, path: &[DriftStep], at: &Pointer) {
+    fn leaf(&mut self, node: &Node<&Value>, path: &[DriftStep], at: &Pointer) {
         if node.config.is_some() {
             return;
         }
@@ -160,15 +173,15 @@ impl Walk<'_> {
             }
             (Some(request), _) => {
                 let Some(sides) = self.sides.get(request) else { return };
-                (cause(sides.report, at), false)
+                (cause(&sides.writers, at), false)
             }
             // Defaults that another version of the API server does not have are no difference.
             (None, None) if node.in_git == first => return,
             (None, live) if live.is_none() || node.in_git == live => {
                 let Some(sides) = self.sides.first() else { return };
-                (cause(sides.report, at), true)
+                (cause(&sides.writers, at), true)
             }
-            (None, _) => (Cause::Others { managers: managers(self.live, path) }, false),
+            (None, _) => (Cause::Others { managers: self.managers.owners(path) }, false),
         };
         self.found.others.push(OtherField { path: path.to_vec(), cause, is_missing });
     }
@@ -185,13 +198,14 @@ impl Walk<'_> {
     }
 }
 
-impl<'a> Node<'a> {
-    fn below(&self, get: impl Fn(&'a Value) -> Option<&'a Value>) -> Self {
-        Self {
-            config: self.config.and_then(&get),
-            in_git: self.in_git.and_then(&get),
-            predicted: self.predicted.iter().map(|predicted| predicted.and_then(&get)).collect(),
-            live: self.live.and_then(&get),
+impl<T> Node<T> {
+    fn map<'a, U>(&'a self, change: impl Fn(&'a T) -> Option<U>) -> Node<U> {
+        let map = |state: &'a Option<T>| state.as_ref().and_then(&change);
+        Node {
+            config: map(&self.config),
+            in_git: map(&self.in_git),
+            predicted: self.predicted.iter().map(map).collect(),
+            live: map(&self.live),
         }
     }
 }

@@ -7,11 +7,11 @@
 use crate::admission::Schema;
 use crate::engine::{Engine, World};
 use crate::patch::{Atomics, apply};
-use crate::report::{Cause, Drift, DriftField, DriftKind, DriftStep, ObjectReport};
+use crate::report::{Cause, Drift, DriftField, DriftKind, DriftStep, ObjectReport, Writers};
 use crate::value::{Pointer, Segment, Value};
 
 use super::cluster::is_of_server;
-use super::managers::managers;
+use super::managers::Managers;
 use super::{MAX_DEPTH, Sides, cause};
 
 /// The differences that Flux shows of an object. `stored` is the object in the cluster; without one it is what policies make
@@ -29,10 +29,12 @@ pub fn flux_drift(
     let live = stored.unwrap_or(&sides.predicted);
     let incomplete = Drift { is_incomplete: true, ..Drift::default() };
     let Some((second, after)) = reconciled(engine, &sides, live, world) else { return Some(incomplete) };
+    let writers = [&sides.writers, &Writers::of(&second)];
+    let managers = stored.map(Managers::of);
     let mut fields = Vec::new();
     for (pointer, kind) in differences(live, &after) {
         let path: Vec<DriftStep> = pointer.segments().iter().map(step).collect();
-        let cause = cause_of(&pointer, &path, [report, &second], stored);
+        let cause = cause_of(&pointer, &path, writers, managers.as_ref());
         fields.push(DriftField { path, kind, cause });
     }
     let is_lasting = !fields.is_empty()
@@ -133,17 +135,17 @@ fn step(segment: &Segment) -> DriftStep {
 }
 
 /// Where a difference comes from: the policies that make it in the dry run, or those that made the object another one
-/// before.
+/// before. `managers` are those of the object in the cluster, if it is compared with one.
 fn cause_of(
     pointer: &Pointer,
     path: &[DriftStep],
-    [first, second]: [&ObjectReport; 2],
-    stored: Option<&Value>,
+    [first, second]: [&Writers<'_>; 2],
+    managers: Option<&Managers>,
 ) -> Cause {
-    let is_written = |report: &ObjectReport| !report.writers(std::slice::from_ref(pointer)).is_empty();
-    match stored {
+    let is_written = |writers: &Writers<'_>| !writers.rules(std::slice::from_ref(pointer)).is_empty();
+    match managers {
         _ if is_written(second) => cause(second, pointer),
-        Some(stored) if !is_written(first) => Cause::Others { managers: managers(stored, path) },
+        Some(managers) if !is_written(first) => Cause::Others { managers: managers.owners(path) },
         _ => cause(first, pointer),
     }
 }

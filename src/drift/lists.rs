@@ -1,5 +1,8 @@
 //! Lists: by merge keys, as sets, or as a whole.
 
+use foldhash::fast::RandomState;
+use indexmap::{IndexMap, IndexSet};
+
 use crate::patch::{ListStrategy, Schemas};
 use crate::report::{DriftKind, DriftStep};
 use crate::value::{GroupVersionKind, Text, Value};
@@ -22,7 +25,8 @@ impl Comparison<'_> {
                 _ => self.whole(in_git, live, place),
             },
             ListStrategy::Set => {
-                for item in in_git.iter().filter(|item| !live.contains(item)) {
+                let known = set(live);
+                for item in in_git.iter().filter(|item| !known.contains(item)) {
                     place.path.push(DriftStep::Item(item.clone()));
                     self.add(place, DriftKind::Removed);
                     place.path.pop();
@@ -41,11 +45,12 @@ impl Comparison<'_> {
         place: &mut Place,
     ) {
         let mut order = Vec::new();
+        let live_places = places(live, key);
         for (config, in_git) in config.iter().zip(in_git) {
             let Some(value) = in_git.get(key) else { continue };
             place.path.push(DriftStep::Element { key: key.clone(), value: value.clone() });
-            match live.iter().position(|element| element.get(key) == Some(value)) {
-                Some(index) => {
+            match live_places.get(value) {
+                Some(&index) => {
                     order.push(index);
                     place.live.push_index(index);
                     self.values(config, in_git, &live[index], place);
@@ -63,25 +68,21 @@ impl Comparison<'_> {
     /// A list without merge key.
     fn whole(&mut self, in_git: &[Value], live: &[Value], place: &mut Place) {
         let mut expected = in_git.iter().peekable();
-        let mut added = Vec::new();
+        let mut added = set(&[]);
         for element in live {
             if expected.next_if(|expected| *expected == element).is_none() {
-                added.push(element);
+                added.insert(element);
             }
         }
         // An element that Git has, too, cannot be told from the one that was added.
-        let is_only_added = expected.next().is_none() && added.iter().all(|one| !in_git.contains(one));
+        let is_only_added = expected.next().is_none() && set(in_git).is_disjoint(&added);
         if !is_only_added {
             return self.add(place, DriftKind::List);
         }
-        let mut seen: Vec<&Value> = Vec::new();
         for element in added {
-            if !seen.contains(&element) {
-                seen.push(element);
-                place.path.push(DriftStep::Item(element.clone()));
-                self.add(place, DriftKind::Added);
-                place.path.pop();
-            }
+            place.path.push(DriftStep::Item(element.clone()));
+            self.add(place, DriftKind::Added);
+            place.path.pop();
         }
     }
 }
@@ -120,9 +121,21 @@ fn matches(live: &Value, config: &Value) -> bool {
 
 /// Whether all elements have the key, each another value.
 pub(super) fn has_keys(lists: &[&[Value]], key: &str) -> bool {
-    lists.iter().all(|list| {
-        let values: Vec<Option<&Value>> = list.iter().map(|element| element.get(key)).collect();
-        let is_first = |index: usize| values[index].is_some() && !values[..index].contains(&values[index]);
-        (0..values.len()).all(is_first)
-    })
+    lists.iter().all(|list| places(list, key).len() == list.len())
+}
+
+/// The index of the first element with each value of a key.
+pub(super) fn places<'v>(list: &'v [Value], key: &str) -> IndexMap<&'v Value, usize, RandomState> {
+    let mut places = IndexMap::default();
+    for (index, element) in list.iter().enumerate() {
+        if let Some(value) = element.get(key) {
+            places.entry(value).or_insert(index);
+        }
+    }
+    places
+}
+
+/// The values of a list, each once.
+fn set(list: &[Value]) -> IndexSet<&Value, RandomState> {
+    list.iter().collect()
 }

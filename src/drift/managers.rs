@@ -1,49 +1,85 @@
 //! Who set a field of an object in a cluster, by its `metadata.managedFields`.
 
+use foldhash::fast::RandomState;
+use indexmap::IndexMap;
+
 use crate::report::DriftStep;
 use crate::value::{Text, Value};
 
-/// The field managers that own a place of an object or something below it; else those that own the nearest place above it,
-/// as a map or list that is replaced as a whole. Sorted.
-pub(super) fn managers(live: &Value, path: &[DriftStep]) -> Vec<Text> {
-    let entries = live.path(&["metadata", "managedFields"]).and_then(Value::as_array).unwrap_or_default();
-    let owner = |entry: &Value| {
-        let depth = owned_depth(entry.get("fieldsV1")?, path)?;
-        Some((depth, entry.get("manager")?.as_text()?.clone()))
-    };
-    let owners: Vec<(usize, Text)> = entries.iter().filter_map(owner).collect();
-    let deepest = owners.iter().map(|(depth, _)| *depth).max();
-    let mut found: Vec<Text> =
-        owners.into_iter().filter(|(depth, _)| Some(*depth) == deepest).map(|(_, manager)| manager).collect();
-    found.sort_unstable();
-    found.dedup();
-    found
+/// The field managers of an object, with what they own.
+pub(super) struct Managers(Vec<(Text, Fields)>);
+
+/// What a manager owns of a place. Source: `fieldpath/serialize.go` of structured-merge-diff.
+struct Fields {
+    /// Whether it owns the place as a whole.
+    is_whole: bool,
+    /// The places below, and the steps to them: one for each merge key of an element.
+    below: Vec<Self>,
+    steps: IndexMap<DriftStep, usize, RandomState>,
 }
 
-/// The length of the part of a path that fields have, if they have it or end there. Source: `fieldpath/serialize.go` of
-/// structured-merge-diff.
-fn owned_depth(fields: &Value, path: &[DriftStep]) -> Option<usize> {
-    let mut fields = fields;
-    for (depth, step) in path.iter().enumerate() {
-        let is_of_step = |key: &str| match step {
-            DriftStep::Key(name) => key.strip_prefix("f:") == Some(name),
-            DriftStep::Element { key: name, value } => {
-                let parsed = key.strip_prefix("k:").and_then(|keys| Value::from_json(keys).ok());
-                parsed.is_some_and(|keys| keys.get(name) == Some(value))
-            }
-            DriftStep::Item(item) => {
-                let parsed = key.strip_prefix("v:").and_then(|item| Value::from_json(item).ok());
-                parsed.is_some_and(|parsed| parsed == *item)
-            }
-            DriftStep::Index(_) => false,
+impl Managers {
+    pub(super) fn of(live: &Value) -> Self {
+        let entries = live.path(&["metadata", "managedFields"]).and_then(Value::as_array).unwrap_or_default();
+        let manager = |entry: &Value| {
+            Some((entry.get("manager")?.as_text()?.clone(), Fields::of(entry.get("fieldsV1")?)))
         };
-        let members = fields.as_object()?;
-        if members.is_empty() {
-            return (depth > 0).then_some(depth);
-        }
-        fields = members.iter().find(|(key, _)| is_of_step(key)).map(|(_, below)| below)?;
+        Self(entries.iter().filter_map(manager).collect())
     }
-    Some(path.len())
+
+    /// Those that own a place or something below it; else those that own the nearest place above it, as a map or list that is
+    /// replaced as a whole. Sorted.
+    pub(super) fn owners(&self, path: &[DriftStep]) -> Vec<Text> {
+        let owners = self.0.iter().filter_map(|(manager, fields)| Some((fields.depth(path)?, manager)));
+        let owners: Vec<(usize, &Text)> = owners.collect();
+        let deepest = owners.iter().map(|(depth, _)| *depth).max();
+        let deepest = owners.into_iter().filter(|(depth, _)| Some(*depth) == deepest);
+        let mut found: Vec<Text> = deepest.map(|(_, manager)| manager.clone()).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+impl Fields {
+    fn of(fields: &Value) -> Self {
+        let members = fields.as_object();
+        let is_whole = members.is_some_and(|members| members.is_empty());
+        let mut found = Self { is_whole, below: Vec::new(), steps: IndexMap::default() };
+        for (key, below) in members.into_iter().flat_map(|members| members.iter()) {
+            for step in steps(key) {
+                found.steps.entry(step).or_insert(found.below.len());
+            }
+            found.below.push(Self::of(below));
+        }
+        found
+    }
+
+    /// The length of the part of a path that is owned, if all of it is or it ends at a whole.
+    fn depth(&self, path: &[DriftStep]) -> Option<usize> {
+        let mut fields = self;
+        for (depth, step) in path.iter().enumerate() {
+            if fields.is_whole {
+                return (depth > 0).then_some(depth);
+            }
+            fields = fields.below.get(*fields.steps.get(step)?)?;
+        }
+        Some(path.len())
+    }
+}
+
+/// The steps that a key stands for.
+fn steps(key: &str) -> Vec<DriftStep> {
+    let json = |prefix: &str| Value::from_json(key.strip_prefix(prefix)?).ok();
+    if let Some(name) = key.strip_prefix("f:") {
+        vec![DriftStep::Key(name.into())]
+    } else if let Some(item) = json("v:") {
+        vec![DriftStep::Item(item)]
+    } else {
+        let keys = json("k:").unwrap_or_default();
+        let members = keys.as_object().into_iter().flat_map(|members| members.iter());
+        members.map(|(key, value)| DriftStep::Element { key: key.clone(), value: value.clone() }).collect()
+    }
 }
 
 #[cfg(test)]
@@ -72,7 +108,7 @@ mod tests {
             (vec![key("spec")], "argocd-controller kubectl-edit old"),
             (vec![key("metadata")], ""),
         ] {
-            assert_eq!(managers(&live, &path).join(" "), expected, "{path:?}");
+            assert_eq!(Managers::of(&live).owners(&path).join(" "), expected, "{path:?}");
         }
     }
 }

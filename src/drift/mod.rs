@@ -12,8 +12,10 @@ mod managers;
 
 use crate::engine::Engine;
 use crate::patch::Schemas;
-use crate::report::{Cause, Drift, DriftField, DriftKind, DriftStep, ObjectReport};
+use crate::report::{Cause, Drift, DriftField, DriftKind, DriftStep, ObjectReport, Writers};
 use crate::value::{GroupVersionKind, Map, Pointer, Value};
+
+use managers::Managers;
 
 pub use flux::flux_drift;
 
@@ -32,8 +34,9 @@ pub fn live_drift(engine: &Engine, reports: &[&ObjectReport], live: &Value) -> O
     let sides = reports.iter().map(|report| Sides::new(engine, report)).collect::<Option<Vec<_>>>()?;
     let first = sides.first()?;
     let live = cluster::without_last_applied(live);
-    let fields = cluster::shown(&sides, &live);
-    let mut others = cluster::others(&sides, &live, &fields);
+    let managers = Managers::of(&live);
+    let fields = cluster::shown(&sides, &live, &managers);
+    let mut others = cluster::others(&sides, &live, &fields, &managers);
     if first.is_incomplete {
         // What nobody explains may be a default that is not known.
         others.others.retain(|other| matches!(other.cause, Cause::Policies { .. }));
@@ -44,6 +47,7 @@ pub fn live_drift(engine: &Engine, reports: &[&ObjectReport], live: &Value) -> O
 /// An object in Git and what becomes of it.
 struct Sides<'a> {
     report: &'a ObjectReport,
+    writers: Writers<'a>,
     kind: GroupVersionKind,
     /// Argo CD knows the lists of built-in kinds alone.
     schemas: Schemas,
@@ -71,7 +75,17 @@ impl<'a> Sides<'a> {
             _ => (report.before.clone(), report.after.clone()),
         };
         let config = with_data(&report.before, &in_git);
-        Some(Self { report, kind, schemas: Schemas::kubernetes(), config, in_git, predicted, is_incomplete })
+        let writers = Writers::of(report);
+        Some(Self {
+            report,
+            writers,
+            kind,
+            schemas: Schemas::kubernetes(),
+            config,
+            in_git,
+            predicted,
+            is_incomplete,
+        })
     }
 
     /// The differences between Git and what policies make of it.
@@ -81,8 +95,12 @@ impl<'a> Sides<'a> {
 
     /// The differences between two objects in what Git sets.
     fn compared(&self, in_git: &Value, live: &Value) -> Vec<DriftField> {
-        let mut comparison =
-            Comparison { report: self.report, schemas: &self.schemas, kind: &self.kind, found: Vec::new() };
+        let mut comparison = Comparison {
+            writers: &self.writers,
+            schemas: &self.schemas,
+            kind: &self.kind,
+            found: Vec::new(),
+        };
         if let [Some(config), Some(in_git), Some(live)] = [&self.config, in_git, live].map(Value::as_object) {
             comparison.maps(config, in_git, live, &mut Place::default());
         }
@@ -90,15 +108,15 @@ impl<'a> Sides<'a> {
     }
 }
 
-/// The policies and rules of a report that wrote a field.
-fn cause(report: &ObjectReport, field: &Pointer) -> Cause {
+/// The policies and rules that wrote a field.
+fn cause(writers: &Writers<'_>, field: &Pointer) -> Cause {
     let fields = std::slice::from_ref(field);
-    let policies = report.writers(fields);
+    let policies = writers.policies(fields);
     if policies.is_empty() && !field.is_root() {
         // The API server made it of another field that they changed.
-        return cause(report, &Pointer::ROOT);
+        return cause(writers, &Pointer::ROOT);
     }
-    let rules = report.writing_rules(fields).map(|(policy, rule)| rule.title(&policy.policy).into());
+    let rules = writers.rules(fields).into_iter().map(|(policy, rule)| rule.title(&policy.policy).into());
     Cause::Policies { policies, rules: rules.collect() }
 }
 
@@ -124,7 +142,7 @@ struct Place {
 }
 
 struct Comparison<'a> {
-    report: &'a ObjectReport,
+    writers: &'a Writers<'a>,
     schemas: &'a Schemas,
     kind: &'a GroupVersionKind,
     found: Vec<DriftField>,
@@ -169,7 +187,7 @@ impl Comparison<'_> {
     }
 
     fn add(&mut self, place: &Place, kind: DriftKind) {
-        let cause = cause(self.report, &place.live);
+        let cause = cause(self.writers, &place.live);
         self.found.push(DriftField { path: place.path.clone(), kind, cause });
     }
 }

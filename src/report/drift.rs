@@ -62,7 +62,7 @@ pub struct OtherField {
 }
 
 /// A step to a place in an object.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DriftStep {
     /// To a member.
     Key(Text),
@@ -80,7 +80,7 @@ pub enum DriftStep {
 }
 
 /// How a field differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DriftKind {
     /// It has another value.
     Changed,

@@ -18,6 +18,7 @@ mod suite;
 mod totals;
 mod trace;
 mod view;
+mod writers;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -46,6 +47,7 @@ pub use trace::{
     VariableError, VariableTrace,
 };
 pub use view::{ViewDifference, ViewReport};
+pub use writers::Writers;
 
 /// The result of the policies for one object.
 #[derive(Clone, Debug, Default)]
@@ -198,24 +200,7 @@ impl ObjectReport {
     /// The policies that changed one of these fields, or something below or above it. Changes beside an error of the policy
     /// are discarded.
     pub fn writers(&self, fields: &[Pointer]) -> Vec<Text> {
-        let mut found: Vec<Text> = Vec::new();
-        for (policy, _) in self.writing_rules(fields) {
-            if !found.contains(&policy.policy) {
-                found.push(policy.policy.clone());
-            }
-        }
-        found
-    }
-
-    /// The rules that changed one of these fields, or something above or below one, with their policies.
-    pub fn writing_rules(&self, fields: &[Pointer]) -> impl Iterator<Item = (&PolicyReport, &RuleReport)> {
-        self.rules().filter(|(policy, rule)| {
-            let changes = if policy.has_error() { Vec::new() } else { rule.changes() };
-            let touches = |field: &Pointer| {
-                changes.iter().any(|one| one.pointer.contains(field) || field.contains(&one.pointer))
-            };
-            fields.iter().any(touches)
-        })
+        Writers::of(self).policies(fields)
     }
 
     /// The reports of all rules, with their policies.

@@ -9,6 +9,7 @@ mod change;
 mod duration;
 mod escape;
 mod float;
+mod hash;
 mod json;
 mod map;
 mod number;
@@ -346,6 +347,8 @@ impl PartialEq for Value {
         }
     }
 }
+
+impl Eq for Value {}
 
 impl From<bool> for Value {
     fn from(value: bool) -> Self {

@@ -166,3 +166,20 @@ fn small_lists_have_no_spare_room() {
     let output = run_within(SMALL, &lists, "diff", &policy([rule("", "a")].into_iter()));
     assert_eq!(output.code, Some(1), "{}", output.stderr);
 }
+
+/// Were each difference to look at all changes and at all elements, this would take ten minutes.
+#[test]
+fn thousands_of_differences_have_their_rules() {
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n    \
+                  match: {any: [{resources: {kinds: [Pod], operations: [CREATE]}}]}\n    \
+                  mutate: {patchStrategicMerge: {spec: {containers: [{(name): '*', image: new}]}}}\n";
+    let containers: String = (0..20_000).map(|number| format!("{{name: c{number}, image: old}}, ")).collect();
+    let pod =
+        format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{containers: [{containers}]}}\n");
+    let folder = Folder::new(&[("policy.yaml", policy), ("object.yaml", &pod)]);
+    for tool in ["argocd", "flux"] {
+        let run = folder.run(&["drift", "-q", "-p", "policy.yaml", "-f", "object.yaml", "--tool", tool]);
+        assert_eq!(run.code, Some(1), "{}", run.stderr);
+        assert_eq!(run.stdout.matches("image: another value by p/r\n").count(), 20_000, "{tool}");
+    }
+}
