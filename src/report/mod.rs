@@ -43,8 +43,8 @@ pub use suite::{
 };
 pub use totals::{Counts, Flag, FlagCounts, Flagged, RunningKyverno, Totals, TotalsKey, TotalsRow};
 pub use trace::{
-    ConditionTrace, ElementOutcome, ExceptionTrace, ExpressionTrace, Iteration, TestTrace, Trace,
-    VariableError, VariableTrace,
+    AnchorTrace, ConditionTrace, ElementOutcome, ExceptionTrace, ExpressionTrace, Iteration, TestTrace,
+    Trace, VariableError, VariableTrace,
 };
 pub use view::{ViewDifference, ViewReport};
 pub use writers::Writers;

@@ -1,5 +1,7 @@
 //! Traces: how the outcome of a rule came about.
 
+use std::collections::BTreeMap;
+
 use crate::value::{Pointer, Text, Value};
 
 use super::SkipReason;
@@ -19,6 +21,8 @@ pub struct Trace {
     pub iterations: Vec<Iteration>,
     /// The number of further iterations, which are not kept.
     pub omitted_iterations: usize,
+    /// The anchors that were decided, by their place in the rule.
+    pub anchors: BTreeMap<Pointer, AnchorTrace>,
     /// The conditions and mutations of a CEL policy.
     pub expressions: Vec<ExpressionTrace>,
 }
@@ -52,6 +56,15 @@ pub struct ConditionTrace {
     pub value: Value,
     /// Whether it holds.
     pub met: bool,
+}
+
+/// What the patches of a rule showed of an anchor; elements of lists may show both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnchorTrace {
+    /// Whether it was true somewhere; of an add anchor, whether the field was missing.
+    pub held: bool,
+    /// Whether it was false somewhere; of an add anchor, whether the field was there.
+    pub failed: bool,
 }
 
 /// An expression of a CEL policy that was evaluated.

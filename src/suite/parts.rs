@@ -1,8 +1,8 @@
 //! What suites reach of the conditions and anchors of a rule.
 
-use crate::patch::{AnchorOutcome, anchor_outcomes};
+use crate::patch::anchors;
 use crate::policy::Policy;
-use crate::report::{ObjectReport, Outcome, PartCoverage, RuleReport, SkipReason, Trace};
+use crate::report::{ObjectReport, PartCoverage, RuleReport, Trace};
 use crate::value::{Pointer, Text, Value};
 
 /// A condition or anchor, before it is looked at.
@@ -25,14 +25,10 @@ pub(super) fn parts<'r>(
     let (name, rules) = (policy.full_name(), policy.rules());
     let Some(rule_name) = rules.get(index).map(|rule| rule.name) else { return all };
     for report in reports {
-        let mut current = &report.before;
         let mut seen: Vec<(Text, bool)> = Vec::new();
         for (of_policy, of_rule) in report.rules() {
             if of_policy.policy == name && of_rule.rule == *rule_name {
-                rule.look_at(of_rule, current, &mut seen);
-            }
-            if let Outcome::Patched { after, .. } = &of_rule.outcome {
-                current = after;
+                rule.look_at(of_rule, &mut seen);
             }
         }
         for part in &mut all {
@@ -71,9 +67,9 @@ impl<'a> Rule<'a> {
             Self::Classic(rule) => {
                 let conditions =
                     condition_blocks(rule).into_iter().flat_map(|(at, block)| conditions(&at, block));
-                let anchors = overlays(rule).into_iter().flat_map(|(at, overlay)| {
-                    anchor_outcomes(overlay, None).into_iter().map(move |one| at.join(&one.at))
-                });
+                let anchors = overlays(rule)
+                    .into_iter()
+                    .flat_map(|(at, overlay)| anchors(overlay).into_iter().map(move |one| at.join(&one)));
                 conditions.chain(anchors).map(|pointer| Part { path: path(&pointer), pointer }).collect()
             }
             Self::Cel(conditions) => {
@@ -87,12 +83,12 @@ impl<'a> Rule<'a> {
         }
     }
 
-    /// Adds what a report on the rule shows; `object` is as the rule saw it.
-    fn look_at(&self, report: &RuleReport, object: &Value, seen: &mut Vec<(Text, bool)>) {
+    /// Adds what a report on the rule shows.
+    fn look_at(&self, report: &RuleReport, seen: &mut Vec<(Text, bool)>) {
         let empty = Trace::default();
         let trace = report.trace.as_deref().unwrap_or(&empty);
         match self {
-            Self::Classic(rule) => {
+            Self::Classic(_) => {
                 for condition in &trace.conditions {
                     let iteration = condition.iteration.and_then(|number| trace.iterations.get(number));
                     let block = match (trace.target, iteration) {
@@ -102,21 +98,10 @@ impl<'a> Rule<'a> {
                     };
                     seen.push((path(&block.key("preconditions").join(&condition.pointer)), condition.met));
                 }
-                if has_reached_patch(&report.outcome) {
-                    let object = match &report.outcome {
-                        Outcome::Patched { before, .. } => before,
-                        _ => object,
-                    };
-                    for (at, overlay) in overlays(rule) {
-                        for AnchorOutcome { at: anchor, held, failed } in
-                            anchor_outcomes(overlay, Some(object))
-                        {
-                            let path = path(&at.join(&anchor));
-                            let outcomes = [(held, true), (failed, false)];
-                            let shown = outcomes.into_iter().filter(|(is_shown, _)| *is_shown);
-                            seen.extend(shown.map(|(_, outcome)| (path.clone(), outcome)));
-                        }
-                    }
+                for (place, anchor) in &trace.anchors {
+                    let outcomes = [(anchor.held, true), (anchor.failed, false)];
+                    let shown = outcomes.into_iter().filter(|(is_shown, _)| *is_shown);
+                    seen.extend(shown.map(|(_, outcome)| (path(place), outcome)));
                 }
             }
             Self::Cel(_) => {
@@ -129,16 +114,6 @@ impl<'a> Rule<'a> {
             Self::Unknown => {}
         }
     }
-}
-
-/// Whether a rule came as far as its patch.
-const fn has_reached_patch(outcome: &Outcome) -> bool {
-    matches!(
-        outcome,
-        Outcome::Patched { .. }
-            | Outcome::NoChange
-            | Outcome::Skipped(SkipReason::Anchor { .. } | SkipReason::NoElements { .. })
-    )
 }
 
 fn path(pointer: &Pointer) -> Text {

@@ -115,3 +115,33 @@ policy.yaml:28: pull/autogen-pull: mutate.patchStrategicMerge.spec.template.spec
 ";
     assert_eq!(stdout(&output), expected);
 }
+
+/// Pod `root` fails `=(runAsUser)`, so nothing after it is decided. The loop selects one container at a time, so the others fail
+/// its condition. In labels, `ap*` is a key like others, and outside of conditions `=( )` is no anchor.
+#[test]
+fn anchors_with_variables_and_those_in_conditions_are_decided() {
+    let output = test_in("covered_anchors", &["-q", "--coverage"]);
+    let nested = "anchors/nested: mutate.patchStrategicMerge";
+    let literal = "anchors/literal: mutate.patchStrategicMerge";
+    let expected = format!(
+        "\
+policy.yaml:15: {nested}.metadata.labels.<(app): never false
+policy.yaml:22: {nested}.spec.(securityContext).+(runAsGroup): never false
+policy.yaml:21: {nested}.spec.(securityContext).<(fsGroup): never false
+policy.yaml:20: {nested}.spec.(securityContext).X(windowsOptions): never false
+policy.yaml:23: {nested}.spec.(volumes): never false
+policy.yaml:24: {nested}.spec.(volumes)[0].(name): never false
+policy.yaml:26: {nested}.spec.containers[0].(name): never false
+policy.yaml:28: {nested}.spec.containers[0].+(imagePullPolicy): never false
+policy.yaml:29: anchors/loop: no object fails its conditions
+policy.yaml:38: anchors/loop: mutate.foreach[0].patchStrategicMerge.spec.containers[0].+(terminationMessagePolicy): never false
+policy.yaml:39: anchors/literal: no object is changed
+policy.yaml:45: {literal}.(spec): never false
+policy.yaml:46: {literal}.(spec).^(containers): never false
+policy.yaml:44: {literal}.metadata.labels.(ap*): never true
+
+0 of 3 rules covered, 4 of 6 branches, 5 of 17 conditions and anchors
+"
+    );
+    assert_eq!(stdout(&output), expected);
+}

@@ -1,142 +1,224 @@
-//! Which anchors of an overlay hold on an object, as far as they need no variables.
+//! The anchors of an overlay, and which of them hold on an object.
 
-use crate::pattern::is_wildcard;
-use crate::semantics::{DivergenceTracker, Semantics};
-use crate::value::{Pointer, Text, Value};
+use std::collections::BTreeMap;
+
+use crate::value::{Pointer, Segment, Value};
 
 use super::anchor::Anchor;
-use super::matcher::{AddAnchors, MatchContext, Matcher};
-use crate::patch::limits::StepCounter;
 
 /// What an object shows of an anchor. Of a list, elements may show both.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnchorOutcome {
-    /// Its path in the overlay.
-    pub at: Pointer,
     /// Whether a condition holds somewhere, or a field to add is missing.
     pub held: bool,
     /// Whether a condition does not hold somewhere, or a field to add is there.
     pub failed: bool,
 }
 
-/// A node of an overlay, and the nodes of the object that it is for; `None` where the object has none.
-struct Node<'a> {
-    at: Pointer,
-    overlay: &'a Value,
-    nodes: Vec<Option<&'a Value>>,
+/// The anchors that were decided, by their place in the overlay.
+#[derive(Clone, Debug, Default)]
+pub struct AnchorOutcomes(BTreeMap<Pointer, AnchorOutcome>);
+
+impl AnchorOutcomes {
+    /// Adds an outcome.
+    pub(super) fn add(&mut self, at: &Pointer, is_held: bool) {
+        let outcome = self.0.entry(at.clone()).or_default();
+        outcome.held |= is_held;
+        outcome.failed |= !is_held;
+    }
+
+    /// The outcomes by the places in the overlay as it was before its variables were replaced. What a variable brought with it
+    /// has none.
+    pub fn as_written(&self, overlay: &Value, written: &Value) -> Vec<(Pointer, AnchorOutcome)> {
+        let of_anchor = |(at, outcome): (&Pointer, &AnchorOutcome)| {
+            Some((place_as_written(at, overlay, written)?, *outcome))
+        };
+        self.0.iter().filter_map(of_anchor).collect()
+    }
 }
 
-/// The outcomes of all condition anchors and add anchors of an overlay as written. Without an object nothing is shown.
-/// Anchors whose value or key has variables or wildcards in keys are left out.
-pub fn anchor_outcomes(overlay: &Value, object: Option<&Value>) -> Vec<AnchorOutcome> {
-    let nodes = object.map_or_else(Vec::new, |object| vec![Some(object)]);
-    let mut open = vec![Node { at: Pointer::ROOT, overlay, nodes }];
-    let mut found = Vec::new();
-    while let Some(Node { at, overlay, nodes }) = open.pop() {
-        match overlay {
-            Value::Object(_) => add_map(&at, overlay, nodes, &mut found, &mut open),
-            Value::Array(items) => {
-                let elements: Vec<Option<&Value>> =
-                    nodes.iter().flatten().filter_map(|node| node.as_array()).flatten().map(Some).collect();
-                let item = |(index, overlay)| Node { at: at.index(index), overlay, nodes: elements.clone() };
-                open.extend(items.iter().enumerate().map(item));
+/// A place in an overlay before its variables were replaced: members keep their order.
+fn place_as_written(at: &Pointer, mut overlay: &Value, mut written: &Value) -> Option<Pointer> {
+    let mut place = Pointer::ROOT;
+    for segment in at.segments() {
+        match segment {
+            Segment::Key(key) => {
+                let (index, _, below) = overlay.as_object()?.get_full(key)?;
+                let members = written.as_object()?;
+                // Two keys may have become one.
+                let index = if members.len() == overlay.as_object()?.len() {
+                    index
+                } else {
+                    members.get_index_of(key)?
+                };
+                let (key, below_written) = members.get_index(index)?;
+                place.push_key(key.clone());
+                (overlay, written) = (below, below_written);
             }
-            _ => {}
+            Segment::Index(index) => {
+                place.push_index(*index);
+                (overlay, written) = (overlay.at(*index)?, written.at(*index)?);
+            }
         }
     }
-    found.sort_by(|one, other| one.at.cmp(&other.at));
+    Some(place)
+}
+
+/// The places of the anchors of an overlay as written: conditions and add anchors, and any anchor in a condition. Elsewhere
+/// `=( )`, `^( )` and `X( )` are keys like others.
+pub fn anchors(overlay: &Value) -> Vec<Pointer> {
+    let mut found = Vec::new();
+    find(&mut Pointer::default(), overlay, false, &mut found);
+    found.sort_unstable();
     found
 }
 
-/// The members of a map: first its conditions, then what is for the nodes on which these hold.
-fn add_map<'a>(
-    at: &Pointer,
-    overlay: &'a Value,
-    mut nodes: Vec<Option<&'a Value>>,
-    found: &mut Vec<AnchorOutcome>,
-    open: &mut Vec<Node<'a>>,
-) {
-    let members = || overlay.as_object().into_iter().flatten();
-    let mut add = |key: &Text, held: bool, failed: bool| {
-        found.push(AnchorOutcome { at: at.key(key.clone()), held, failed });
-    };
-    for (key, condition) in members() {
-        let Some((Anchor::Condition | Anchor::Global, name)) = Anchor::parse(key) else { continue };
-        if is_open(name) || has_variable(condition) {
-            continue;
-        }
-        let matcher = Matcher::compile(condition, AddAnchors::Omit);
-        let (holding, others): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| {
-            node.and_then(|node| node.get(name)).is_some_and(|value| holds(&matcher, value))
-        });
-        add(key, !holding.is_empty(), !others.is_empty());
-        nodes = holding;
-    }
-    for (key, member) in members() {
-        match Anchor::parse(key) {
-            None => {
-                let nodes = nodes.iter().map(|node| node.and_then(|node| node.get(key))).collect();
-                open.push(Node { at: at.key(key.clone()), overlay: member, nodes });
+fn find(at: &mut Pointer, node: &Value, is_in_condition: bool, found: &mut Vec<Pointer>) {
+    match node {
+        Value::Object(members) => {
+            for (key, member) in members.iter() {
+                at.push_key(key.clone());
+                let anchor = Anchor::parse(key).map(|(anchor, _)| anchor);
+                let is_test = anchor.is_some_and(Anchor::is_test);
+                if is_test || anchor == Some(Anchor::Add) || anchor.is_some() && is_in_condition {
+                    found.push(at.clone());
+                }
+                let is_in_condition = is_test || is_in_condition && anchor != Some(Anchor::Add);
+                find(at, member, is_in_condition, found);
+                at.pop();
             }
-            Some((Anchor::Add, name)) if !is_open(name) => {
-                let is_there = |node: &Option<&Value>| node.and_then(|node| node.get(name)).is_some();
-                add(key, !nodes.iter().all(is_there), nodes.iter().any(is_there));
-            }
-            Some(_) => {}
         }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                at.push_index(index);
+                find(at, item, is_in_condition, found);
+                at.pop();
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
-}
-
-fn holds(matcher: &Matcher, value: &Value) -> bool {
-    let tracker = DivergenceTracker::new(Semantics::Documented);
-    let mut steps = StepCounter::default();
-    matcher.check(value, &mut MatchContext { tracker: &tracker, steps: &mut steps }).is_ok()
-}
-
-/// Whether a name may stand for several.
-fn is_open(name: &str) -> bool {
-    is_wildcard(name) || is_variable(name)
-}
-
-fn is_variable(text: &str) -> bool {
-    text.contains("{{") || text.contains("$(")
-}
-
-fn has_variable(value: &Value) -> bool {
-    super::any_node(None, value, &|key, node| {
-        key.is_some_and(|key| is_variable(key)) || node.as_str().is_some_and(is_variable)
-    })
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::patch::{MergeContext, Overlay, Schemas};
+    use crate::semantics::{DivergenceTracker, Semantics};
     use crate::yaml;
 
     use super::*;
 
+    /// The anchors of an overlay, each with what an object shows of it.
+    fn shown(overlay: &str, object: &str) -> Vec<String> {
+        let [overlay, object] = [overlay, object].map(|text| yaml::parse_value(text).unwrap());
+        let prepared = Overlay::prepare(&overlay, &DivergenceTracker::default()).unwrap();
+        let schemas = Schemas::kubernetes();
+        let context = MergeContext::new(&schemas);
+        let outcomes = prepared.anchor_outcomes(&object, &context, Semantics::Documented, None);
+        let outcomes = outcomes.as_written(&overlay, &overlay);
+        let listed = anchors(&overlay);
+        assert!(outcomes.iter().all(|(at, _)| listed.contains(at)), "{outcomes:?}");
+        let text = |at: &Pointer| {
+            let AnchorOutcome { held, failed } = outcomes
+                .iter()
+                .find(|(known, _)| known == at)
+                .map(|(_, outcome)| *outcome)
+                .unwrap_or_default();
+            format!("{at}{}{}", if held { " held" } else { "" }, if failed { " failed" } else { "" })
+        };
+        listed.iter().map(text).collect()
+    }
+
     #[test]
     fn anchors_hold_on_some_elements_and_not_on_others() {
-        let overlay = yaml::parse_value(
-            "spec: {containers: [{(name): 'web*', +(image): x, (x): '{{ a }}'}]}\nmetadata: {labels: {+(a): b}}",
-        );
-        let overlay = overlay.unwrap();
-        let shown = |object: Option<&str>| {
-            let object = object.map(|text| yaml::parse_value(text).unwrap());
-            let text = |one: &AnchorOutcome| {
-                let mark = |is: bool, mark| if is { mark } else { "" };
-                format!("{}{}{}", one.at, mark(one.held, " held"), mark(one.failed, " failed"))
-            };
-            anchor_outcomes(&overlay, object.as_ref()).iter().map(text).collect::<Vec<_>>().join("; ")
+        let overlay = "spec: {containers: [{(name): 'web*', +(image): x}]}\nmetadata: {labels: {+(a): b}}";
+        for (object, expected) in [
+            ("{}", ["metadata.labels.+(a) held", "spec.containers[0].(name)", "spec.containers[0].+(image)"]),
+            (
+                "metadata: {labels: {a: c}}\nspec: {containers: [{name: web1}, {name: db, image: y}]}",
+                [
+                    "metadata.labels.+(a) failed",
+                    "spec.containers[0].(name) held failed",
+                    "spec.containers[0].+(image) held",
+                ],
+            ),
+        ] {
+            assert_eq!(shown(overlay, object), expected, "{object}");
+        }
+    }
+
+    #[test]
+    fn what_follows_a_condition_that_does_not_hold_is_not_decided() {
+        let overlay = "{(a): x, (b): x, <(z): x, c: {(d): x, +(e): x}, f: {+(g): x}}";
+        let all = |outcomes: [&str; 6]| {
+            let anchors = ["(a)", "(b)", "<(z)", "c.(d)", "c.+(e)", "f.+(g)"];
+            anchors.iter().zip(outcomes).map(|(at, outcome)| format!("{at}{outcome}")).collect::<Vec<_>>()
         };
-        let line = |outcomes: [&str; 3]| {
-            let anchors =
-                ["metadata.labels.+(a)", "spec.containers[0].(name)", "spec.containers[0].+(image)"];
-            let shown = anchors.iter().zip(outcomes).map(|(at, outcome)| format!("{at}{outcome}"));
-            shown.collect::<Vec<_>>().join("; ")
+        for (object, expected) in [
+            ("{a: x, b: x}", ["", "", " failed", "", "", ""]),
+            ("{a: y, b: x, z: x}", [" failed", "", " held", "", "", ""]),
+            ("{a: x, b: x, z: x}", [" held", " held", " held", " failed", "", ""]),
+            ("{a: x, b: x, z: x, c: {d: x}}", [" held", " held", " held", " held", " held", " held"]),
+        ] {
+            assert_eq!(shown(overlay, object), all(expected), "{object}");
+        }
+    }
+
+    #[test]
+    fn a_missing_list_fails_global_anchors_alone() {
+        let overlay = "{l: [{(name): x, <(image): x, a: 1}]}";
+        for object in ["{}", "{l: []}"] {
+            assert_eq!(shown(overlay, object), ["l[0].(name)", "l[0].<(image) failed"], "{object}");
+        }
+    }
+
+    #[test]
+    fn anchors_in_conditions_are_decided_one_by_one() {
+        let overlay = "(spec): {=(a): '>0', X(b): 'null', <(c): 1, (d): '*', +(e): 5, ^(l): [{name: x}], m: [{(name): x, =(v): 1}]}";
+        let all = |outcomes: [&str; 9]| {
+            let anchors = [
+                "(spec)",
+                "(spec).(d)",
+                "(spec).+(e)",
+                "(spec).<(c)",
+                "(spec).=(a)",
+                "(spec).X(b)",
+                "(spec).^(l)",
+                "(spec).m[0].(name)",
+                "(spec).m[0].=(v)",
+            ];
+            anchors.iter().zip(outcomes).map(|(at, outcome)| format!("{at}{outcome}")).collect::<Vec<_>>()
         };
-        assert_eq!(shown(None), line(["", "", ""]));
-        assert_eq!(shown(Some("{}")), line([" held", "", ""]));
-        let object = "metadata: {labels: {a: c}}\nspec: {containers: [{name: web1}, {name: db, image: y}]}";
-        assert_eq!(shown(Some(object)), line([" failed", " held failed", " held"]));
+        for (object, expected) in [
+            ("{}", [" failed", "", "", "", "", "", "", "", ""]),
+            ("spec: {a: 0, d: x}", [" failed", "", "", "", " failed", "", "", "", ""]),
+            ("spec: {a: 1, b: 1, d: x}", [" failed", "", "", "", " held", " failed", "", "", ""]),
+            ("spec: {c: 2, d: x}", [" failed", "", "", " failed", " held", " held", "", "", ""]),
+            (
+                "spec: {l: [{name: y}], d: x}",
+                [" failed", " held", "", " held", " held", " held", " failed", "", ""],
+            ),
+            (
+                "spec: {l: [{name: y}, {name: x}], d: x, e: 1, m: [{name: y}, {name: x}]}",
+                [" held", " held", " failed", " held", " held", " held", " held", " held failed", " held"],
+            ),
+        ] {
+            assert_eq!(shown(overlay, object), all(expected), "{object}");
+        }
+    }
+
+    #[test]
+    fn places_are_those_before_variables_were_replaced() {
+        let [written, overlay] = [
+            "{a: {'({{ x }})': 1, b: '{{ y }}'}, l: [{(k): 1}]}",
+            "{a: {(c): 1, b: {(d): 1}}, l: [{(k): 1}]}",
+        ]
+        .map(|text| yaml::parse_value(text).unwrap());
+        let mut outcomes = AnchorOutcomes::default();
+        for at in anchors(&overlay) {
+            outcomes.add(&at, true);
+        }
+        let places: Vec<Pointer> =
+            outcomes.as_written(&overlay, &written).into_iter().map(|(at, _)| at).collect();
+        assert_eq!(places, anchors(&written));
     }
 }

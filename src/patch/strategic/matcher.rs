@@ -10,6 +10,7 @@ use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Pointer, Segment, Text, Value};
 
 use super::anchor::Anchor;
+use super::anchor_outcomes::AnchorOutcomes;
 
 /// The compiled value of a condition.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub(super) enum Matcher {
 pub(super) struct MemberMatcher {
     /// Its anchor, if any; never an add anchor.
     anchor: Option<Anchor>,
+    /// The key as written.
+    raw: Text,
     name: Text,
     /// Whether the name is a wildcard for the first key that matches.
     wildcard: bool,
@@ -140,6 +143,44 @@ impl Matcher {
                 }
                 match_both_ways(matchers, items, context)
             }
+        }
+    }
+
+    /// Records which anchored keys hold, as far as they are tested. `at` is the place of the condition in the overlay.
+    pub(super) fn record(
+        &self,
+        value: &Value,
+        at: &mut Pointer,
+        context: &mut MatchContext<'_>,
+        outcomes: &mut AnchorOutcomes,
+    ) {
+        match (self, value) {
+            (Self::Map(keys), Value::Object(_)) => {
+                for key in keys {
+                    at.push_key(key.raw.clone());
+                    if let Some(found) = value.get(key.found_name(value)) {
+                        key.matcher.record(found, at, context, outcomes);
+                    }
+                    let is_held = key.check(value, context).is_ok();
+                    if key.anchor.is_some() {
+                        outcomes.add(at, is_held);
+                    }
+                    at.pop();
+                    if !is_held {
+                        return;
+                    }
+                }
+            }
+            (Self::List(matchers), Value::Array(items)) => {
+                for (index, matcher) in matchers.iter().enumerate().filter(|(_, one)| one.is_anchored()) {
+                    at.push_index(index);
+                    for item in items.iter() {
+                        matcher.record(item, at, context, outcomes);
+                    }
+                    at.pop();
+                }
+            }
+            _ => {}
         }
     }
 
@@ -255,7 +296,7 @@ impl MemberMatcher {
             _ => Matcher::compile_nested(value, inner, adds),
         };
         let wildcard = location == Location::LabelsOrAnnotations && is_wildcard(name);
-        Some(Self { anchor, name: name.into(), wildcard, matcher })
+        Some(Self { anchor, raw: raw.clone(), name: name.into(), wildcard, matcher })
     }
 
     /// Sorts anchored keys first, then keys with anchors below: a key that skips an element is tested before one
@@ -268,15 +309,18 @@ impl MemberMatcher {
         }
     }
 
+    /// The name of the member that it is about.
+    fn found_name<'v>(&'v self, object: &'v Value) -> &'v Text {
+        let members = object.as_object().filter(|_| self.wildcard);
+        let found = members.and_then(|members| {
+            members.iter().find(|(key, value)| value.as_str().is_some() && matches(&self.name, key))
+        });
+        found.map_or(&self.name, |(key, _)| key)
+    }
+
     fn check(&self, object: &Value, context: &mut MatchContext<'_>) -> Result<(), Mismatch> {
         context.steps.count()?;
-        let mut name = &self.name;
-        if self.wildcard {
-            let found = object.as_object().and_then(|members| {
-                members.iter().find(|(key, value)| value.as_str().is_some() && matches(name, key))
-            });
-            name = found.map_or(name, |(key, _)| key);
-        }
+        let name = self.found_name(object);
         let found = object.get(name);
         let checked = match (self.anchor, found) {
             (None, found) => {

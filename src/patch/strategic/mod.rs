@@ -22,7 +22,7 @@ pub(super) mod schema;
 mod examples;
 
 pub use anchor::{Anchor, split_anchor};
-pub use anchor_outcomes::{AnchorOutcome, anchor_outcomes};
+pub use anchor_outcomes::{AnchorOutcome, AnchorOutcomes, anchors};
 pub use builder::is_unsupported_directive;
 pub use context::MergeContext;
 pub use overlay::Overlay;

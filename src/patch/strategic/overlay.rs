@@ -4,6 +4,7 @@ use crate::patch::{InlineResolver, Merged, PatchError};
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::Value;
 
+use super::anchor_outcomes::AnchorOutcomes;
 use super::builder::OverlayBuilder;
 use super::context::MergeContext;
 use super::merge::{Merger, PatchNode, normalized};
@@ -99,6 +100,22 @@ impl Overlay {
                 result
             }
         }
+    }
+
+    /// Which anchors hold on an object, as far as the patch gets.
+    pub fn anchor_outcomes(
+        &self,
+        base: &Value,
+        context: &MergeContext<'_>,
+        semantics: Semantics,
+        inline: Option<&dyn InlineResolver>,
+    ) -> AnchorOutcomes {
+        if !self.root.features.anchored {
+            return AnchorOutcomes::default();
+        }
+        let tracker = DivergenceTracker::new(semantics);
+        let position = context.root(base, &self.root.value);
+        DocumentedPlanner::new(&tracker, inline).anchor_outcomes(&self.root, base, position)
     }
 
     fn documented(

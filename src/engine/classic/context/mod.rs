@@ -390,6 +390,18 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Adds what a patch shows of an anchor to the trace. The place is that in the rule, of a loop that in its entry.
+    pub(super) fn trace_anchor(&mut self, place: &Pointer, held: bool, failed: bool) {
+        if let Some(trace) = &mut self.trace {
+            let iteration = self.iteration.and_then(|number| trace.iterations.get(number));
+            let entry = iteration.map(|iteration| Pointer::ROOT.key("mutate").join(&iteration.place));
+            let place = entry.map_or_else(|| place.clone(), |entry| entry.join(place));
+            let anchor = trace.anchors.entry(place).or_default();
+            anchor.held |= held;
+            anchor.failed |= failed;
+        }
+    }
+
     /// Starts an iteration in the trace. One that does not end has failed.
     pub(super) fn begin_iteration(
         &mut self,

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use crate::diagnostics::{Code, Coded as _};
 use crate::patch::{
-    FailedCondition, InlineError, InlineResolver, JsonPatch, JsonPatchTemplate, MergeContext, Merged,
-    OperationKind, Overlay, PatchError,
+    AnchorOutcome, AnchorOutcomes, FailedCondition, InlineError, InlineResolver, JsonPatch,
+    JsonPatchTemplate, MergeContext, Merged, OperationKind, Overlay, PatchError,
 };
 use crate::policy::{Patch, labels_as_texts};
 use crate::report::{Outcome, RuleError, SkipReason};
@@ -45,9 +45,15 @@ fn apply(
             context.tracker().reach_all(overlay.divergences());
             note_anchored(overlay, object, context);
             let merged = match prepared {
-                Some(overlay) => overlay
-                    .apply(object, merge_context, context.tracker(), None)
-                    .map_err(|error| failed_patch(&error))?,
+                Some(prepared) => {
+                    let merged = prepared.apply(object, merge_context, context.tracker(), None);
+                    if context.is_traced() {
+                        let semantics = context.tracker().semantics();
+                        let outcomes = prepared.anchor_outcomes(object, merge_context, semantics, None);
+                        trace_anchors(&outcomes, overlay, overlay.source(), context);
+                    }
+                    merged.map_err(|error| failed_patch(&error))?
+                }
                 None => substitute_overlay(overlay, object, context, merge_context)?,
             };
             match merged {
@@ -88,6 +94,13 @@ fn apply(
             .in_words_of_kyverno("failed to unmarshal patched resource: Object 'Kind' is missing"));
     }
     Ok(Outcome::Patched { before: object.clone(), after })
+}
+
+/// Adds what an overlay shows of its anchors to the trace. `value` is the overlay with its variables replaced.
+fn trace_anchors(outcomes: &AnchorOutcomes, overlay: &Template, value: &Value, context: &mut Context<'_>) {
+    for (at, AnchorOutcome { held, failed }) in outcomes.as_written(value, overlay.source()) {
+        context.trace_anchor(&overlay.pointer().join(&at), held, failed);
+    }
 }
 
 /// Records that a patch with a `test` operation depends on the object.
@@ -179,11 +192,30 @@ fn apply_substitute_overlay(
     let mut value = value;
     labels_as_texts(&mut value, tracker);
     let overlay = Overlay::prepare(&value, tracker).map_err(|error| failed_patch(&error))?;
-    if inline.is_empty() {
-        return overlay.apply(object, merge_context, tracker, None).map_err(|error| failed_patch(&error));
+    if context.is_traced() {
+        let outcomes = context.untraced(|context| {
+            with_resolver(&inline, context, tracker, |resolver| {
+                overlay.anchor_outcomes(object, merge_context, tracker.semantics(), resolver)
+            })
+        });
+        trace_anchors(&outcomes, template, &value, context);
     }
-    let leaves = InlineLeaves { inline: &inline, context: RefCell::new(context), tracker };
-    overlay.apply(object, merge_context, tracker, Some(&leaves)).map_err(|error| failed_patch(&error))
+    with_resolver(&inline, context, tracker, |resolver| {
+        overlay.apply(object, merge_context, tracker, resolver).map_err(|error| failed_patch(&error))
+    })
+}
+
+/// Runs something with what resolves `{{@}}` in these strings, if there are any.
+fn with_resolver<T>(
+    inline: &BTreeMap<Pointer, InlineLeaf>,
+    context: &mut Context<'_>,
+    tracker: &DivergenceTracker,
+    run: impl FnOnce(Option<&dyn InlineResolver>) -> T,
+) -> T {
+    if inline.is_empty() {
+        return run(None);
+    }
+    run(Some(&InlineLeaves { inline, context: RefCell::new(context), tracker }))
 }
 
 /// The strings of an overlay in which `{{@}}` is the value at the patched element.

@@ -5,6 +5,7 @@
 
 use crate::patch::cursor::Cursor;
 use crate::patch::outcome::OverlayError;
+use crate::patch::strategic::anchor_outcomes::AnchorOutcomes;
 use crate::patch::strategic::any_node;
 use crate::patch::strategic::builder::expanded;
 use crate::patch::strategic::keys::MergeKeys;
@@ -25,6 +26,8 @@ pub(in crate::patch::strategic) struct DocumentedPlanner<'a> {
     cursor: Cursor,
     /// Inside an anchored element for a list of several, for all of which Kyverno uses one copy of the element.
     shared: bool,
+    /// The anchors so far, if they are wanted.
+    outcomes: Option<AnchorOutcomes>,
 }
 
 /// Whether what an element adds is missing in all elements of the object or in none: then it does not matter that
@@ -60,7 +63,27 @@ impl<'a> DocumentedPlanner<'a> {
         tracker: &'a DivergenceTracker,
         inline: Option<&'a dyn InlineResolver>,
     ) -> Self {
-        Self { tracker, inline, cursor: Cursor::default(), shared: false }
+        Self { tracker, inline, cursor: Cursor::default(), shared: false, outcomes: None }
+    }
+
+    /// Which anchors hold, as far as the plan gets.
+    pub(in crate::patch::strategic) fn anchor_outcomes(
+        mut self,
+        node: &OverlayNode,
+        base: &Value,
+        position: Position<'_>,
+    ) -> AnchorOutcomes {
+        self.outcomes = Some(AnchorOutcomes::default());
+        // A plan that fails has decided those before.
+        let _failed = self.plan(node, Some(base), position);
+        self.outcomes.unwrap_or_default()
+    }
+
+    /// Records whether the anchor at the cursor holds.
+    fn decided(&mut self, is_held: bool) {
+        if let Some(outcomes) = &mut self.outcomes {
+            outcomes.add(&self.cursor.overlay, is_held);
+        }
     }
 
     /// The plan for a node; `None` if there is nothing to do.
@@ -109,6 +132,13 @@ impl<'a> DocumentedPlanner<'a> {
         value.map(Some).map_err(|error| PatchError::Inline { error, at: self.cursor.at.clone() })
     }
 
+    /// Records an add anchor, given the member of the object.
+    fn decide_add(&mut self, entry: &Entry, member: Option<&Value>) {
+        if let (EntryKind::Add(_), Some(outcomes)) = (&entry.kind, &mut self.outcomes) {
+            outcomes.add(&self.cursor.overlay.key(entry.raw.clone()), member.is_none());
+        }
+    }
+
     fn map(
         &mut self,
         node: &OverlayNode,
@@ -127,7 +157,13 @@ impl<'a> DocumentedPlanner<'a> {
                 if let EntryKind::Condition(condition) = &entry.kind
                     && condition.global == global
                 {
-                    self.within(entry, |this| this.condition(entry, condition, member(entry)))?;
+                    self.within(entry, |this| {
+                        let tested = this.condition(entry, condition, member(entry));
+                        if !matches!(tested, Err(OverlayError::Patch(_))) {
+                            this.decided(tested.is_ok());
+                        }
+                        tested
+                    })?;
                 }
             }
         }
@@ -143,6 +179,7 @@ impl<'a> DocumentedPlanner<'a> {
 
     /// The plan for a member of a map.
     fn member(&mut self, entry: &Entry, found: Option<&Value>, position: Position<'_>) -> PlanResult {
+        self.decide_add(entry, found);
         match &entry.kind {
             // Fast paths.
             EntryKind::Plain(node)
@@ -232,6 +269,9 @@ impl<'a> DocumentedPlanner<'a> {
         };
         let matcher = resolved.as_ref().unwrap_or(&condition.matcher);
         let mut context = MatchContext { tracker: self.tracker, steps: &mut self.cursor.steps };
+        if let Some(outcomes) = &mut self.outcomes {
+            matcher.record(member, &mut self.cursor.overlay.clone(), &mut context, outcomes);
+        }
         match matcher.check(member, &mut context) {
             Ok(()) => {}
             Err(Mismatch::Error(error)) => return Err(error.into()),
@@ -290,6 +330,7 @@ impl<'a> DocumentedPlanner<'a> {
         for entry in entries {
             let member = base.and_then(|base| base.get(&entry.name));
             let place = position.member(&entry.name);
+            self.decide_add(entry, member);
             plans.push(self.within(entry, |this| match (&entry.kind, member) {
                 (EntryKind::Add(node), None) => this.plan(node, None, place),
                 (
@@ -388,9 +429,15 @@ impl<'a> DocumentedPlanner<'a> {
         let mut failed = None;
         if found.is_empty() {
             // There is no element to select; only a global anchor has an effect.
-            match self.plan(element, None, place) {
+            let outcomes = self.outcomes.take();
+            let planned = self.plan(element, None, place);
+            self.outcomes = outcomes;
+            match planned {
                 Ok(_) | Err(OverlayError::Condition(_)) => {}
                 Err(OverlayError::Global(detail)) => {
+                    if let Some(outcomes) = &mut self.outcomes {
+                        outcomes.add(&detail.overlay, false);
+                    }
                     if base.is_some() {
                         self.tracker.reach(Divergence::EmptyListGlobal);
                     }
