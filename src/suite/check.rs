@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::{LAST_APPLIED, World};
-use crate::policy::{Operation, Policy, RuleSummary, Why};
+use crate::policy::{CelPolicyKind, Operation, Policy, RuleSummary, Why};
 use crate::report::{
     Difference, MissingExpectation, ObjectReport, Outcome, RuleReport, SkipReason, Subject, SuiteRow, Verdict,
 };
@@ -103,7 +103,13 @@ impl Checker<'_> {
             return rows.push(self.general(Verdict::Fail, "Not found: the suite has no such object".into()));
         }
         for report in selected {
-            self.rows_of_object(report, run, rows);
+            let mut of_object = self.rows_of_object(report, run);
+            if of_object.is_empty() {
+                let is_its = |row: &SuiteRow| matches!(&row.resource, Subject::Object(object) if Some(object) == report.object.as_ref());
+                let is_known = rows.iter().skip(first).any(is_its);
+                of_object.push(self.unmatched(report, is_known));
+            }
+            rows.append(&mut of_object);
         }
         if has_target_rows {
             // The file is about the targets, and the objects that trigger the rule do not change.
@@ -276,10 +282,10 @@ impl Checker<'_> {
         }
     }
 
-    fn rows_of_object(&self, report: &ObjectReport, run: &SuiteRun, rows: &mut Vec<SuiteRow>) {
+    fn rows_of_object(&self, report: &ObjectReport, run: &SuiteRun) -> Vec<SuiteRow> {
         let name = self.expectation.policy_name();
+        let mut rows = Vec::new();
         let mut state = &report.before;
-        let mut found = false;
         for policy in &report.policies {
             if !policy.has_error() {
                 let after = policy.rules.iter().rev().find_map(|rule| match &rule.outcome {
@@ -291,34 +297,43 @@ impl Checker<'_> {
             if policy.policy.rsplit('/').next() != Some(name) {
                 continue;
             }
-            for rule in policy.rules.iter().filter(|rule| self.is_about(&rule.rule)) {
+            let is_bound =
+                |rule: &&RuleReport| !matches!(rule.outcome, Outcome::Skipped(SkipReason::NotBound));
+            for rule in policy.rules.iter().filter(|rule| self.is_about(&rule.rule)).filter(is_bound) {
                 if matches!(rule.outcome, Outcome::Triggered { .. }) {
                     for of_target in triggered(run, report.object.as_ref(), &policy.policy, &rule.rule) {
-                        found = true;
                         rows.push(self.row(report, of_target, state));
                     }
                     continue;
                 }
-                found = true;
                 rows.push(self.row(report, rule, state));
             }
         }
-        if !found {
-            let mut row = self.of(report, Verdict::Skip, "Excluded".into());
-            row.message = if self.has_the_rule() {
-                "no such rule of the policy matches the object".into()
-            } else {
-                "the policy has no such rule: none is generated here".into()
-            };
-            if let Some(namespace) = &report.unknown.namespace {
-                row.message.push_str("; the values do not have the labels of namespace ");
-                row.message.push_str(namespace);
-            }
-            if report.unknown.user {
-                row.message.push_str("; the suite has no `userinfo`");
-            }
-            rows.push(row);
+        rows
+    }
+
+    /// The row of an object that the policy or rule does not match. Of most CEL policies the Kyverno CLI then finds no result,
+    /// unless the object `is_known` as a target.
+    fn unmatched(&self, report: &ObjectReport, is_known: bool) -> SuiteRow {
+        let mut row = self.of(report, Verdict::Skip, "Excluded".into());
+        if !is_known && self.policies().all(has_no_empty_result) {
+            row.verdict = Verdict::Fail;
+            row.reason = "Not found: the policy does not match the object".into();
+        } else if self.has_the_rule() {
+            row.message = "no such rule of the policy matches the object".into();
+        } else {
+            row.message = "the policy has no such rule: none is generated here".into();
         }
+        let namespace = report.unknown.namespace.as_ref();
+        let namespace =
+            namespace.map(|name| format!("the values do not have the labels of namespace {name}"));
+        let user = report.unknown.user.then(|| "the suite has no `userinfo`".to_owned());
+        for hint in namespace.into_iter().chain(user) {
+            let separator = if row.message.is_empty() { "" } else { "; " };
+            row.message.push_str(separator);
+            row.message.push_str(&hint);
+        }
+        row
     }
 
     /// The row of a rule.
@@ -485,6 +500,14 @@ impl Checker<'_> {
             secrets: Secrets::default(),
         }
     }
+}
+
+/// Whether the Kyverno CLI drops the empty result of a policy for an object that it does not match: always of a
+/// `MutatingAdmissionPolicy`, and of others if the policy and what autogen makes of it are for one plain resource rule each.
+fn has_no_empty_result(policy: &Policy) -> bool {
+    let Policy::Cel(policy) = policy else { return false };
+    policy.kind == CelPolicyKind::MutatingAdmissionPolicy
+        || policy.variants.iter().all(|variant| variant.constraints.is_one_plain_rule())
 }
 
 /// What a rule did with the targets that an object triggered.

@@ -117,6 +117,21 @@ fn every_expectation_gives_its_rows() {
             0,
             &["label/add v1/Service/service skip: Excluded", "label/add v1/Service/service skip: Excluded"],
         ),
+        // As the Kyverno CLI has it, whatever is expected.
+        (
+            "not-matched",
+            1,
+            &[
+                "plain/ v1/ConfigMap/map fail: Not found: the policy does not match the object",
+                "generated/ v1/ConfigMap/map skip: Excluded",
+                "selecting/ v1/ConfigMap/map skip: Excluded",
+                "admission/ v1/ConfigMap/map fail: Not found: the policy does not match the object",
+                "plain/ v1/ConfigMap/map fail: Not found: the policy does not match the object",
+                "generated/ v1/ConfigMap/map skip: Excluded",
+                "selecting/ v1/ConfigMap/map skip: Excluded",
+                "admission/ v1/ConfigMap/map fail: Not found: the policy does not match the object",
+            ],
+        ),
         ("values", 0, &["label/add v1/ConfigMap/map pass: Ok"]),
         ("values-inline", 0, &["label/add v1/ConfigMap/map pass: Ok"]),
         ("answers", 0, &["label/add v1/ConfigMap/default/map pass: Ok"]),

@@ -193,6 +193,12 @@ impl MatchConstraints {
         Some(if found.group == own.group { found.version.clone() } else { found.api_version().into() })
     }
 
+    /// Whether they are one rule for resources, without names, exclusions and selectors.
+    pub fn is_one_plain_rule(&self) -> bool {
+        let is_plain = matches!(&*self.rules, [rule] if rule.names.is_empty()) && self.excluded.is_empty();
+        is_plain && self.namespace_selector.is_none() && self.object_selector.is_none()
+    }
+
     /// The labels that the selectors for objects and for namespaces use, each with the values that they name.
     pub fn named_labels(&self) -> [Vec<(Text, Vec<Text>)>; 2] {
         [&self.object_selector, &self.namespace_selector]
