@@ -7,8 +7,8 @@
 use crate::admission::Schema;
 use crate::engine::{Engine, World};
 use crate::patch::{Atomics, apply};
-use crate::report::{Cause, Drift, DriftField, DriftKind, DriftStep, ObjectReport, Writers};
-use crate::value::{Pointer, Segment, Value};
+use crate::report::{Cause, Drift, DriftField, DriftKind, DriftStep, ObjectReport, Outcome, Writers};
+use crate::value::{Pointer, Segment, Text, Value};
 
 use super::cluster::is_of_server;
 use super::managers::Managers;
@@ -27,8 +27,10 @@ pub fn flux_drift(
         return Some(Drift::default());
     }
     let live = stored.unwrap_or(&sides.predicted);
-    let incomplete = Drift { is_incomplete: true, ..Drift::default() };
-    let Some((second, after)) = reconciled(engine, &sides, live, world) else { return Some(incomplete) };
+    let (second, after) = match reconciled(engine, &sides, live, world) {
+        Ok(reconciled) => reconciled,
+        Err(failing) => return Some(Drift { failing, is_incomplete: true, ..Drift::default() }),
+    };
     let writers = [&sides.writers, &Writers::of(&second)];
     let managers = stored.map(Managers::of);
     let mut fields = Vec::new();
@@ -39,30 +41,31 @@ pub fn flux_drift(
     }
     let is_lasting = !fields.is_empty()
         && reconciled(engine, &sides, &after, world)
-            .is_some_and(|(_, next)| !differences(&after, &next).is_empty());
-    Some(Drift { fields, is_incomplete: sides.is_incomplete, is_lasting, live: None })
+            .is_ok_and(|(_, next)| !differences(&after, &next).is_empty());
+    Some(Drift { fields, is_incomplete: sides.is_incomplete, is_lasting, ..Drift::default() })
 }
 
-/// The object in the cluster after Git was applied to it, with the report of the policies; `None` if an API server would
-/// refuse it.
+/// The object in the cluster after Git was applied to it, with the report of the policies; the rules that fail if an API server
+/// would refuse it.
 fn reconciled(
     engine: &Engine,
     sides: &Sides<'_>,
     live: &Value,
     world: &dyn World,
-) -> Option<(ObjectReport, Value)> {
+) -> Result<(ObjectReport, Value), Vec<Text>> {
     let mut config = sides.report.before.clone();
     config.remove("status");
     let schema = engine.settings().kind_schemas.of(&sides.kind).unwrap_or(Schema::FREE);
-    let applied = apply(live, &config, schema, Atomics::Replaced).ok()?;
+    let applied = apply(live, &config, schema, Atomics::Replaced).map_err(|_refused| Vec::new())?;
     let report = engine.mutate(&applied, Some(live), world);
     if report.has_error() {
-        return None;
+        let failed = report.rules().filter(|(_, rule)| matches!(rule.outcome, Outcome::Error(_)));
+        return Err(failed.map(|(policy, rule)| rule.title(&policy.policy).into()).collect());
     }
     let admission = engine.settings().admission.as_ref();
     let view = admission.and_then(|admission| admission.view(&report.after, &sides.kind).ok());
     let after = view.unwrap_or_else(|| report.after.clone());
-    Some((report, after))
+    Ok((report, after))
 }
 
 /// The places at which two objects differ, but for what the API server keeps for itself. A list whose elements came, went or

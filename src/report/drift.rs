@@ -103,6 +103,8 @@ pub struct Drift {
     pub fields: Vec<DriftField>,
     /// Whether the comparison is incomplete, because the defaults or lists of the kind are not known.
     pub is_incomplete: bool,
+    /// Of Flux: the rules that fail in its dry run, which then fails, too, and shows no differences.
+    pub failing: Vec<Text>,
     /// Of Flux: whether each reconciliation finds differences again.
     pub is_lasting: bool,
     /// What a comparison with the object in a cluster found beside; `None` if the object was not compared with one.

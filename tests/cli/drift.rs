@@ -96,3 +96,24 @@ fn rules_are_those_of_their_tool() {
     assert_eq!(run.stdout, "");
     assert!(run.stderr.contains("-o argocd and -o flux are rules of that tool"), "{}", run.stderr);
 }
+
+#[test]
+fn rules_that_fail_in_the_dry_run_of_flux_are_named() {
+    let fails = policy(
+        "settled",
+        "kinds: [ConfigMap], operations: [UPDATE]",
+        "patchesJson6902: '[{\"op\": \"test\", \
+        \"path\": \"/data/a\", \"value\": \"c\"}]'",
+    );
+    let folder = Folder::new(&[("policies.yaml", &fails), ("objects.yaml", OBJECTS)]);
+    let run = folder.run(&["drift", "-q", "-p", "policies.yaml", "-f", "objects.yaml", "--tool", "flux"]);
+    assert_eq!(
+        run.stdout,
+        "ConfigMap/shop/settings (objects.yaml:12): not compared
+  the dry run of Flux fails, because of settled/rule
+
+drift of 0 of 2 objects in Flux
+"
+    );
+    assert_eq!(run.code, Some(1));
+}

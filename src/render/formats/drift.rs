@@ -99,13 +99,11 @@ impl DriftWriter {
             for line in lines(drift, self.tool) {
                 let _ = writeln!(text, "  {}", printable_line(&line));
             }
-            if drift.is_incomplete {
-                text.push_str(match self.tool {
-                    GitOpsTool::ArgoCd => "  incomplete: the defaults of this kind are not known\n",
-                    GitOpsTool::Flux => {
-                        "  incomplete: a policy fails, or the defaults of this kind are not known\n"
-                    }
-                });
+            if !drift.failing.is_empty() {
+                let failing = printable_line(&drift.failing.join(", "));
+                let _ = writeln!(text, "  the dry run of Flux fails, because of {failing}");
+            } else if drift.is_incomplete {
+                text.push_str("  incomplete: the defaults of this kind are not known\n");
             }
         }
         if !text.is_empty() {
@@ -123,10 +121,11 @@ impl DriftWriter {
     }
 
     /// What the tool shows of an object.
-    const fn state(&self, drift: &Drift) -> &'static str {
+    fn state(&self, drift: &Drift) -> &'static str {
         match (self.tool, drift.fields.is_empty()) {
             (GitOpsTool::ArgoCd, true) => "Synced",
             (GitOpsTool::ArgoCd, false) => "OutOfSync",
+            (GitOpsTool::Flux, true) if !drift.failing.is_empty() => "not compared",
             (GitOpsTool::Flux, true) => "unchanged",
             (GitOpsTool::Flux, false) if drift.is_lasting => "drift at each reconciliation",
             (GitOpsTool::Flux, false) => "drift until Flux applies it",
@@ -149,6 +148,9 @@ impl DriftWriter {
             }
             if self.tool == GitOpsTool::Flux {
                 row.insert("lasting", Value::from(drift.is_lasting));
+            }
+            if !drift.failing.is_empty() {
+                row.insert("failing", texts(&drift.failing));
             }
             if drift.is_incomplete {
                 row.insert("incomplete", Value::from(true));
@@ -377,7 +379,6 @@ fn cause_text(cause: &Cause) -> String {
 
 /// Where the value comes from.
 fn cause_members(cause: &Cause) -> [(&'static str, Value); 3] {
-    let texts = |texts: &[Text]| Value::array(texts.iter().cloned().map(Value::String).collect());
     let (policies, rules, managers): (&[Text], &[Text], &[Text]) = match cause {
         Cause::Policies { policies, rules } => (policies, rules, &[]),
         Cause::Others { managers } => (&[], &[], managers),
@@ -397,6 +398,10 @@ fn field_json(field: &DriftField, tool: GitOpsTool) -> Value {
 fn other_json(other: &OtherField) -> Value {
     let own = [("path", Value::from(jq_path(&other.path))), ("missing", Value::from(other.is_missing))];
     own.into_iter().chain(cause_members(&other.cause)).collect()
+}
+
+fn texts(texts: &[Text]) -> Value {
+    Value::array(texts.iter().cloned().map(Value::String).collect())
 }
 
 const fn kind_text(kind: DriftKind) -> &'static str {

@@ -265,7 +265,7 @@
     const [kind, ...names] = row.object.split("/");
     const isOut = row.fields.length > 0;
     const state = data.tool === "flux"
-      ? isOut ? row.lasting ? "drift at each reconciliation" : "drift until Flux applies it" : "unchanged"
+      ? isOut ? row.lasting ? "drift at each reconciliation" : "drift until Flux applies it" : row.failing ? "not compared" : "unchanged"
       : isOut ? "OutOfSync" : "Synced";
     const others = row.others ?? [];
     const cause = (field) => [...field.rules, ...field.managers].join(", ");
@@ -278,7 +278,8 @@
           element("code", {}, field.path), field.difference, cause(field), field.ignorable ? "yes" : "no"])) : [],
         others.length > 0 ? table("Not compared by Argo CD", ["Field", "State", "By"], others.map((field) => [
           element("code", {}, field.path), field.missing ? "not in the cluster" : "not in Git", cause(field)])) : [],
-        row.incomplete ? element("p", {}, "Incomplete: the defaults of this kind are not known") : [],
+        row.failing ? element("p", {}, shown(`The dry run of Flux fails, because of ${row.failing.join(", ")}`))
+          : row.incomplete ? element("p", {}, "Incomplete: the defaults of this kind are not known") : [],
       ],
     };
   }
