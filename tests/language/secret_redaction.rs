@@ -9,7 +9,7 @@ use kyv::engine::{Engine, Lookup, LookupError, LookupSource, Settings, World};
 use kyv::policy::{self, PolicySet};
 use kyv::render::{
     DiffStyle, Explanation, Origin, Palette, RuleSources, error_lines, impact_json, markdown, object_json,
-    shown_message, tally_json, unified_diff,
+    tally_json, unified_diff,
 };
 use kyv::report::{MissingData, ObjectReport, Totals};
 use kyv::semantics::Semantics;
@@ -236,7 +236,7 @@ fn shown(report: &ObjectReport) -> Vec<(&'static str, String)> {
     for (_, rule) in report.rules() {
         all.push((
             "change",
-            shown_message(report, &format!("{:?}", rule.changes().iter().map(place).collect::<Vec<_>>())),
+            report.shown_text(&format!("{:?}", rule.changes().iter().map(place).collect::<Vec<_>>())),
         ));
     }
     all
