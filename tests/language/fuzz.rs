@@ -1,7 +1,7 @@
-//! The fuzz targets on fixed seeds: every case of the corpus, and reproducible changes of each.
+//! The fuzz targets on fixed inputs: the cases of the corpus with reproducible changes of each, and what fuzzing found
+//! beyond them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 
 use kyv_fuzz::Target;
 use kyv_fuzz::seeds::Random;
@@ -80,9 +80,10 @@ fn functions() {
 }
 
 fn check(target: &Target) {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
-    let seeds = (target.seeds)(&corpus);
-    assert!(seeds.len() > 50, "only {} seeds", seeds.len());
+    let [seeds, kept] = target.inputs();
+    for inputs in [&seeds, &kept] {
+        assert!(inputs.len() > 50, "only {} inputs of {}", inputs.len(), target.name);
+    }
     for seed in &seeds {
         run(target, seed);
         // The changes of a seed do not depend on other seeds, so that a new case changes nothing else.
@@ -92,6 +93,7 @@ fn check(target: &Target) {
             run(target, &changed(seed, &mut random));
         }
     }
+    kept.iter().for_each(|input| run(target, input));
 }
 
 fn run(target: &Target, input: &[u8]) {

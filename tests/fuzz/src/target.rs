@@ -4,6 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
 /// The folder that a fuzz target writes its seeds to before it starts.
 const SEEDS: &str = "KYV_FUZZ_SEEDS";
 
@@ -21,13 +24,23 @@ pub struct Target {
 }
 
 impl Target {
-    /// Writes the seeds to the folder that the environment names, if it names one.
+    /// Makes the inputs that every run starts with: seeds, and what fuzzing found beyond them.
+    pub fn inputs(&self) -> [Vec<Vec<u8>>; 2] {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let kept = package.join("corpora").join(self.name).with_extension("txt");
+        let kept = fs::read_to_string(kept).unwrap_or_default();
+        let kept = kept.lines().map(|line| BASE64.decode(line).expect("each line is an input"));
+        [(self.seeds)(&package.join("../corpus")), kept.collect()]
+    }
+
+    /// Writes these inputs to the folder that the environment names, if it names one.
     pub fn start(&self) {
         let Some(folder) = env::var_os(SEEDS) else { return };
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
-        for (index, seed) in (self.seeds)(&corpus).iter().enumerate() {
-            let path = Path::new(&folder).join(format!("seed-{index:05}"));
-            fs::write(path, seed).expect("the folder for the seeds exists and can be written");
+        for (inputs, name) in self.inputs().iter().zip(["seed", "kept"]) {
+            for (index, input) in inputs.iter().enumerate() {
+                let path = Path::new(&folder).join(format!("{name}-{index:05}"));
+                fs::write(path, input).expect("the folder for the seeds exists and can be written");
+            }
         }
     }
 
