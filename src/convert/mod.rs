@@ -41,6 +41,7 @@ mod val;
 mod workloads;
 
 use crate::admission::KindSchemas;
+use crate::cel::MAX_EXPRESSION_CHARS;
 use crate::patch::Schemas;
 use crate::policy::{ClassicPolicy, metadata_errors};
 use crate::resources::Resources;
@@ -183,7 +184,8 @@ pub fn convert(
     refuse_mixed(&mut converted, &mut outcomes, options);
     refuse_shared_targets(&rules, &mut converted, &mut outcomes);
     refuse_dependents(policy, &mut converted, &mut outcomes);
-    let documents = documents(document, &converted, comments, options, (rules.len() == 1, &mut taken));
+    let documents =
+        documents(document, &converted, comments, options, (rules.len() == 1, &mut taken), &mut outcomes);
     Conversion { documents, rules: outcomes }
 }
 
@@ -220,24 +222,62 @@ fn documents(
     comments: &Comments,
     options: &Options,
     (is_alone, taken): (bool, &mut Vec<String>),
+    outcomes: &mut [RuleConversion],
 ) -> Vec<String> {
     let (own, targeted): (Vec<&Converted>, Vec<&Converted>) =
         converted.iter().partition(|rule| rule.targets.is_none());
     let mut documents = Vec::new();
     if !own.is_empty() {
         let output = policy::build(document, &own, options, taken);
-        documents.push(output.text(comments, &comments.head));
-        if options.target == Target::AdmissionPolicy {
-            documents.push(binding(&output.value));
+        if has_too_long(&output.value) {
+            refuse_too_long(&own, outcomes);
+        } else {
+            documents.push(output.text(comments, &comments.head));
+            if options.target == Target::AdmissionPolicy {
+                documents.push(binding(&output.value));
+            }
         }
     }
     for rule in &targeted {
         let is_only = is_alone && targeted.len() == 1;
         let output = policy::build_targeted(document, rule, options, is_only);
+        if has_too_long(&output.value) {
+            refuse_too_long(&[rule], outcomes);
+            continue;
+        }
         let head = if documents.is_empty() { &*comments.head } else { &[] };
         documents.push(output.text(comments, head));
     }
     documents
+}
+
+/// Whether a policy has an expression that no cluster takes.
+fn has_too_long(policy: &Value) -> bool {
+    let mut open = Vec::from_iter(policy.get("spec"));
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) if text.len() > MAX_EXPRESSION_CHARS => return true,
+            Value::Array(items) => open.extend(items.iter()),
+            Value::Object(members) => open.extend(members.values()),
+            _ => {}
+        }
+    }
+    false
+}
+
+fn refuse_too_long(rules: &[&Converted], outcomes: &mut [RuleConversion]) {
+    for rule in rules {
+        let problem = problem::Problem::new(
+            "a rule with that much in it",
+            format!(
+                "an expression of the new policy has more than {MAX_EXPRESSION_CHARS} characters, and no cluster takes it"
+            ),
+            "nest less, or split the policy",
+        );
+        if let Some(outcome) = outcomes.iter_mut().find(|outcome| outcome.at == rule.pointer) {
+            outcome.outcome = Outcome::Refused(Box::new(problem.at(&rule.pointer)));
+        }
+    }
 }
 
 /// With `applyRules: One` each rule must tell whether it would change the object.

@@ -1,5 +1,7 @@
 //! Names of match conditions.
 
+use std::collections::BTreeSet;
+
 use crate::convert::cel_text::{Cel, Operator};
 use crate::convert::path::{AT, is_template};
 use crate::value::{Pointer, Segment};
@@ -42,11 +44,11 @@ pub(super) fn condition_name(cel: &Cel, at: &Pointer, known: &[(String, Cel)]) -
     let named = fields.map(|fields| format!("{prefix}{fields}"));
     let base = named.filter(|name| name.len() < MAX_CHARS - 3);
     let base = base.unwrap_or_else(|| block.unwrap_or("condition").to_owned());
-    let taken = |name: &str| known.iter().any(|(one, _)| one == name);
-    if !taken(&base) {
+    let taken: BTreeSet<&str> = known.iter().map(|(name, _)| &**name).collect();
+    if !taken.contains(&*base) {
         return base;
     }
-    (2..).map(|number| format!("{base}-{number}")).find(|name| !taken(name)).unwrap_or_default()
+    (2..).map(|number| format!("{base}-{number}")).find(|name| !taken.contains(&**name)).unwrap_or_default()
 }
 
 /// What an expression reads, in its order.

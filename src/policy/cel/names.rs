@@ -10,10 +10,19 @@ use super::findings::Findings;
 const MAX_LABEL: usize = 63;
 const MAX_SUBDOMAIN: usize = 253;
 
-/// What an API server refuses of the name, labels and annotations of a document.
+/// What an API server refuses of the name, namespace, labels and annotations of a document.
 pub fn metadata_errors(document: &Value) -> Vec<PolicyError> {
     let mut findings = Findings::default();
     check_metadata(document, &mut findings);
+    let namespace = document.path(&["metadata", "namespace"]).and_then(Value::as_str).unwrap_or_default();
+    let is_label = namespace.len() <= MAX_LABEL && is_part(namespace);
+    if !namespace.is_empty() && !is_label {
+        let text = format!(
+            "`{}` is no name of a namespace: at most {MAX_LABEL} lower-case letters and digits, with `-` between them",
+            shortened(namespace)
+        );
+        findings.invalid(Pointer::ROOT.key("metadata").key("namespace"), text);
+    }
     findings.errors
 }
 
