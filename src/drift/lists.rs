@@ -1,11 +1,11 @@
 //! Lists: by merge keys, as sets, or as a whole.
 
 use foldhash::fast::RandomState;
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexMap;
 
 use crate::patch::{ListStrategy, Schemas};
 use crate::report::{DriftKind, DriftStep};
-use crate::value::{GroupVersionKind, Text, Value};
+use crate::value::{GroupVersionKind, Text, Value, distinct};
 
 use super::{Comparison, Place};
 
@@ -25,7 +25,7 @@ impl Comparison<'_> {
                 _ => self.whole(in_git, live, place),
             },
             ListStrategy::Set => {
-                let known = set(live);
+                let known = distinct(live);
                 for item in in_git.iter().filter(|item| !known.contains(item)) {
                     place.path.push(DriftStep::Item(item.clone()));
                     self.add(place, DriftKind::Removed);
@@ -68,14 +68,14 @@ impl Comparison<'_> {
     /// A list without merge key.
     fn whole(&mut self, in_git: &[Value], live: &[Value], place: &mut Place) {
         let mut expected = in_git.iter().peekable();
-        let mut added = set(&[]);
+        let mut added = distinct(&[]);
         for element in live {
             if expected.next_if(|expected| *expected == element).is_none() {
                 added.insert(element);
             }
         }
         // An element that Git has, too, cannot be told from the one that was added.
-        let is_only_added = expected.next().is_none() && set(in_git).is_disjoint(&added);
+        let is_only_added = expected.next().is_none() && distinct(in_git).is_disjoint(&added);
         if !is_only_added {
             return self.add(place, DriftKind::List);
         }
@@ -133,9 +133,4 @@ pub(super) fn places<'v>(list: &'v [Value], key: &str) -> IndexMap<&'v Value, us
         }
     }
     places
-}
-
-/// The values of a list, each once.
-fn set(list: &[Value]) -> IndexSet<&Value, RandomState> {
-    list.iter().collect()
 }

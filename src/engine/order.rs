@@ -35,7 +35,12 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
         ObjectReport {
             object: evaluation.identity.cloned(),
             before: object.clone(),
-            view: views::report(evaluation, (&policies, &steps), &after),
+            // A run that exceeds its memory fails, and needs no other one to compare with.
+            view: if evaluation.exceeds_memory() {
+                ViewReport::default()
+            } else {
+                views::report(evaluation, (&policies, &steps), &after)
+            },
             after,
             unknown: MissingInputs {
                 priority_class: priority::unknown_class(evaluation, &policies),

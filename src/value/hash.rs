@@ -2,7 +2,8 @@
 
 use std::hash::{BuildHasher as _, Hash, Hasher};
 
-use foldhash::fast::FixedState;
+use foldhash::fast::{FixedState, RandomState};
+use indexmap::IndexSet;
 
 use super::{Number, Value};
 
@@ -30,6 +31,11 @@ impl Hash for Number {
         // Not -0.0, which is another pattern of bits.
         (self.as_f64() + 0.0).to_bits().hash(state);
     }
+}
+
+/// The values of a list, each once.
+pub fn distinct(list: &[Value]) -> IndexSet<&Value, RandomState> {
+    list.iter().collect()
 }
 
 #[cfg(test)]

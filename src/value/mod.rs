@@ -29,6 +29,7 @@ pub use change::{Change, ChangeKind, changes, changes_within};
 pub use duration::{DurationError, GoDuration};
 pub use escape::{EscapeError, json_escape};
 pub use float::{exponent_text, float_text};
+pub use hash::distinct;
 pub use json::{JsonError, JsonReader, MAX_DEPTH, Places};
 pub use map::{Entry, Key, Map, MapIter, OccupiedEntry, VacantEntry};
 pub use number::Number;

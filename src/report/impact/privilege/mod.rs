@@ -4,7 +4,7 @@ mod restricted;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::value::{GroupVersionKind, Pointer, Value};
+use crate::value::{GroupVersionKind, Pointer, Value, distinct};
 
 use super::{list, pointer, text};
 
@@ -277,6 +277,7 @@ impl Gains {
         }
         let [known, sysctls] = context.both(|context| list(context, &["sysctls"]));
         let is_unsafe = |sysctl: &&Value| name(sysctl).is_none_or(|name| !SYSCTLS.contains(&name));
+        let known = distinct(known);
         let mut is_new = sysctls.iter().filter(is_unsafe).map(|sysctl| !known.contains(sysctl));
         self.note(is_new.any(|is_new| is_new), context, "sysctls");
         if text(context.after, &["procMount"]) == Some("Unmasked") {
@@ -286,14 +287,15 @@ impl Gains {
         self.added(&capabilities, "add");
         let [old, new] = capabilities.both(|capabilities| list(capabilities, &["drop"]));
         let drops_all = new.iter().any(|dropped| dropped.as_str() == Some("ALL"));
+        let new = distinct(new);
         let is_kept = |dropped: &Value| drops_all || new.contains(dropped);
         self.note(!old.iter().all(is_kept), &capabilities, "drop");
     }
 
     /// Ports of the host.
     fn host_ports(&mut self, container: &Place<'_>) {
-        let port = |port: &Value| port.get("hostPort").filter(|port| port.to_json() != "0").cloned();
-        let known: Vec<Value> = list(container.before, &["ports"]).iter().filter_map(port).collect();
+        let port = |port: &Value| port.get("hostPort").map(Value::to_json).filter(|port| port != "0");
+        let known: BTreeSet<String> = list(container.before, &["ports"]).iter().filter_map(port).collect();
         for (index, one) in list(container.after, &["ports"]).iter().enumerate() {
             if port(one).is_some_and(|port| !known.contains(&port)) {
                 self.0.push(container.at.key("ports").index(index).key("hostPort"));
@@ -304,7 +306,8 @@ impl Gains {
     /// Rules that no single old rule grants.
     fn rules(&mut self, role: &Place<'_>) {
         let [old, new] = role.both(|role| list(role, &["rules"]));
-        let is_new = |rule: &Value| !old.contains(rule) && !old.iter().any(|old| grants(old, rule));
+        let known = distinct(old);
+        let is_new = |rule: &Value| !known.contains(rule) && !old.iter().any(|old| grants(old, rule));
         self.note(new.iter().any(is_new), role, "rules");
     }
 
@@ -370,6 +373,7 @@ impl Gains {
     /// A list with new elements.
     fn added(&mut self, place: &Place<'_>, field: &str) {
         let [old, new] = place.both(|value| list(value, &[field]));
+        let old = distinct(old);
         self.note(new.iter().any(|element| !old.contains(element)), place, field);
     }
 
@@ -386,7 +390,7 @@ impl Gains {
 /// Whether a rule of a role grants everything that another one grants.
 fn grants(old: &Value, new: &Value) -> bool {
     let includes = |field: &str| {
-        let allowed = list(old, &[field]);
+        let allowed = distinct(list(old, &[field]));
         let has_wildcard = field != "resourceNames" && allowed.contains(&Value::from("*"));
         has_wildcard || list(new, &[field]).iter().all(|one| allowed.contains(one))
     };
