@@ -183,10 +183,14 @@ pub fn convert(
     refuse_wider(&rules, &mut converted, &mut outcomes);
     refuse_mixed(&mut converted, &mut outcomes, options);
     refuse_shared_targets(&rules, &mut converted, &mut outcomes);
-    refuse_dependents(policy, &mut converted, &mut outcomes);
-    let documents =
-        documents(document, &converted, comments, options, (rules.len() == 1, &mut taken), &mut outcomes);
-    Conversion { documents, rules: outcomes }
+    loop {
+        refuse_dependents(policy, &mut converted, &mut outcomes);
+        let is_alone = rules.len() == 1;
+        match documents(document, &converted, comments, options, (is_alone, &mut taken.clone())) {
+            Ok(documents) => return Conversion { documents, rules: outcomes },
+            Err(TooLong(pointers)) => refuse_too_long(&pointers, &mut converted, &mut outcomes),
+        }
+    }
 }
 
 /// A rule without apply configurations, if others need that. If it cannot do without, it is refused later.
@@ -215,6 +219,9 @@ fn is_unknown(rule: &Value, options: &Options) -> bool {
     kinds.into_iter().any(|kind| options.kinds.of(&kind.kind).is_none())
 }
 
+/// Rules that need an expression that is longer than a cluster takes.
+struct TooLong(Vec<Pointer>);
+
 /// The new policies: one for all rules without targets, and one for each target of another rule.
 fn documents(
     document: &Value,
@@ -222,33 +229,39 @@ fn documents(
     comments: &Comments,
     options: &Options,
     (is_alone, taken): (bool, &mut Vec<String>),
-    outcomes: &mut [RuleConversion],
-) -> Vec<String> {
+) -> Result<Vec<String>, TooLong> {
     let (own, targeted): (Vec<&Converted>, Vec<&Converted>) =
         converted.iter().partition(|rule| rule.targets.is_none());
     let mut documents = Vec::new();
     if !own.is_empty() {
         let output = policy::build(document, &own, options, taken);
         if has_too_long(&output.value) {
-            refuse_too_long(&own, outcomes);
-        } else {
-            documents.push(output.text(comments, &comments.head));
-            if options.target == Target::AdmissionPolicy {
-                documents.push(binding(&output.value));
+            let is_too_long = |rule: &&&Converted| {
+                has_too_long(&policy::build(document, &[**rule], options, &mut taken.clone()).value)
+            };
+            let mut pointers: Vec<Pointer> =
+                own.iter().filter(is_too_long).map(|rule| rule.pointer.clone()).collect();
+            if pointers.is_empty() {
+                // Only together.
+                pointers = own.iter().map(|rule| rule.pointer.clone()).collect();
             }
+            return Err(TooLong(pointers));
+        }
+        documents.push(output.text(comments, &comments.head));
+        if options.target == Target::AdmissionPolicy {
+            documents.push(binding(&output.value));
         }
     }
     for rule in &targeted {
         let is_only = is_alone && targeted.len() == 1;
         let output = policy::build_targeted(document, rule, options, is_only);
         if has_too_long(&output.value) {
-            refuse_too_long(&[rule], outcomes);
-            continue;
+            return Err(TooLong(vec![rule.pointer.clone()]));
         }
         let head = if documents.is_empty() { &*comments.head } else { &[] };
         documents.push(output.text(comments, head));
     }
-    documents
+    Ok(documents)
 }
 
 /// Whether a policy has an expression that no cluster takes.
@@ -265,18 +278,15 @@ fn has_too_long(policy: &Value) -> bool {
     false
 }
 
-fn refuse_too_long(rules: &[&Converted], outcomes: &mut [RuleConversion]) {
-    for rule in rules {
+fn refuse_too_long(pointers: &[Pointer], converted: &mut Vec<Converted>, outcomes: &mut [RuleConversion]) {
+    converted.retain(|rule| !pointers.contains(&rule.pointer));
+    for outcome in outcomes.iter_mut().filter(|outcome| pointers.contains(&outcome.at)) {
         let problem = problem::Problem::new(
-            "a rule with that much in it",
-            format!(
-                "an expression of the new policy has more than {MAX_EXPRESSION_CHARS} characters, and no cluster takes it"
-            ),
+            "an expression that would be too long",
+            format!("it would have more than {MAX_EXPRESSION_CHARS} characters, and no cluster takes it"),
             "nest less, or split the policy",
         );
-        if let Some(outcome) = outcomes.iter_mut().find(|outcome| outcome.at == rule.pointer) {
-            outcome.outcome = Outcome::Refused(Box::new(problem.at(&rule.pointer)));
-        }
+        outcome.outcome = Outcome::Refused(Box::new(problem.at(&outcome.at)));
     }
 }
 

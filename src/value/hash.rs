@@ -1,11 +1,15 @@
 //! Hashes of values: equal values have the same one.
 
 use std::hash::{BuildHasher as _, Hash, Hasher};
+use std::sync::LazyLock;
 
-use foldhash::fast::{FixedState, RandomState};
+use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
 use super::{Number, Value};
+
+/// Of members, so that nobody can choose members with equal hashes.
+static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
 impl Hash for Value {
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -18,7 +22,7 @@ impl Hash for Value {
             Self::Array(items) => items.hash(state),
             // In any order of keys.
             Self::Object(members) => {
-                let members = members.iter().map(|member| FixedState::default().hash_one(member));
+                let members = members.iter().map(|member| SEED.hash_one(member));
                 members.fold(0, u64::wrapping_add).hash(state);
             }
         }
@@ -57,7 +61,7 @@ mod tests {
             vec![r#"{"a":1,"b":[2]}"#, r#"{"b":[2.0],"a":1.0}"#],
             vec![r#"{"b":1,"a":[2]}"#],
         ];
-        let hash = |text: &str| FixedState::default().hash_one(Value::from_json(text).unwrap());
+        let hash = |text: &str| SEED.hash_one(Value::from_json(text).unwrap());
         for group in &groups {
             assert!(group.iter().all(|text| hash(text) == hash(group[0])), "{group:?}");
         }
