@@ -51,6 +51,7 @@ pub use suite::{
     unsupported_rows,
 };
 pub use summary::{dry_runs_line, impact_line, markdown, refused_inputs, summary_table};
+pub use table::{fenced, markdown_text};
 pub use words::{and_more, counted, first_names, listed, thousands};
 
 /// The origin of an object: a file and a line.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::yaml::changes_direction;
+
 /// The text without control characters, other than line breaks and tabs, and without characters that change the
 /// direction of writing. What a CI server would take for a command has a backslash in it.
 pub fn printable(text: &str) -> String {
@@ -52,11 +54,6 @@ pub fn printable_json(json: String) -> String {
         }
     }
     out
-}
-
-/// Whether a character changes the direction of writing.
-pub(super) fn changes_direction(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

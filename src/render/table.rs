@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::yaml::changes_direction;
+
 /// Rows of cells.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -127,7 +129,7 @@ fn shortened(text: &str, width: usize) -> String {
 }
 
 /// Text without meaning for Markdown and HTML.
-pub(super) fn markdown_text(text: &str) -> String {
+pub fn markdown_text(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
@@ -138,6 +140,7 @@ pub(super) fn markdown_text(text: &str) -> String {
                 out.push('\\');
                 out.push(c);
             }
+            c if changes_direction(c) => out.push(char::REPLACEMENT_CHARACTER),
             c => out.push(c),
         }
     }
@@ -149,15 +152,20 @@ pub(super) fn diff_details(title: &str, diffs: &str) -> String {
     if diffs.is_empty() {
         return String::new();
     }
-    let title = title.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let title = without_direction(title).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     format!("\n<details><summary>{title}</summary>\n\n{}\n</details>\n", fenced("diff", diffs))
 }
 
+/// A text without characters that change the direction of writing.
+fn without_direction(text: &str) -> String {
+    text.replace(changes_direction, "\u{fffd}")
+}
+
 /// A Markdown block of code, whose lines all end.
-pub(super) fn fenced(language: &str, text: &str) -> String {
+pub fn fenced(language: &str, text: &str) -> String {
     // The fence is longer than any backticks in the text.
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
+    let (fence, text) = ("`".repeat(longest.max(2) + 1), without_direction(text));
     format!("{fence}{language}\n{text}{fence}\n")
 }
 

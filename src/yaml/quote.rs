@@ -103,10 +103,16 @@ pub(super) fn block_header(text: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether no reader needs the character escaped, and none breaks a line at it.
+/// Whether a character changes the direction of writing, so that a text looks like another one.
+pub const fn changes_direction(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether no reader needs the character escaped, none breaks a line at it, and the text looks as it is.
 pub(super) fn is_printable(c: char) -> bool {
     match c {
         ' '..='~' => true,
+        c if changes_direction(c) => false,
         '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fdd0}'..='\u{fdef}' => false,
         '\u{a0}'..='\u{fffd}' => true,
         c => c >= '\u{10000}' && u32::from(c) & 0xFFFE != 0xFFFE,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Component, Path};
 
-use crate::render::printable::changes_direction;
+use crate::yaml::changes_direction;
 
 /// The path of a file with a prefix, as Git writes it with `core.quotePath=false`: in quotes where necessary, with a tab
 /// after a path with blanks. The root of the file system is left out.

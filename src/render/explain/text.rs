@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::render::words::{counted, first_names};
-use crate::render::{Palette, printable};
+use crate::render::{Palette, printable, printable_line};
 use crate::semantics::Semantics;
 use crate::value::{Change, ChangeKind, Text, Value};
 
@@ -254,7 +254,7 @@ impl Cut {
 
 impl Screen {
     fn line(&mut self, code: Option<&str>, text: &str) {
-        let text = format!("{}\n", printable(text));
+        let text = format!("{}\n", printable_line(text));
         match code {
             Some(code) => self.palette.paint(code, &text, &mut self.out),
             None => self.out.push_str(&text),
