@@ -63,6 +63,11 @@ impl Meter {
         self.cost
     }
 
+    /// The cost and the visits so far, as steps.
+    pub const fn work(&self) -> u64 {
+        self.cost.saturating_add(self.visits / VISITS_PER_COST)
+    }
+
     /// Adds to the cost.
     pub(super) fn spend(&mut self, cost: u64) -> Result<(), EvalError> {
         self.cost = self.cost.saturating_add(cost);

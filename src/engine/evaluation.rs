@@ -51,6 +51,8 @@ pub(super) struct Evaluation<'a> {
     is_aside: Cell<bool>,
     /// The bytes that the reports of this object hold beside it.
     reported: Cell<usize>,
+    /// The steps of expressions and loops so far.
+    steps: Cell<u64>,
     pub(super) classic: ObjectState,
 }
 
@@ -133,6 +135,7 @@ pub(super) fn evaluate<T>(
         is_traced: Cell::new(engine.settings.trace),
         is_aside: Cell::new(false),
         reported: Cell::default(),
+        steps: Cell::default(),
         classic: ObjectState::default(),
     });
     Some((result, taint.secrets()))
@@ -230,6 +233,16 @@ impl Evaluation<'_> {
             undecided: self.classic.undecided.take(),
             priority_class: None,
         }
+    }
+
+    /// Adds steps of expressions and loops.
+    pub(super) fn add_steps(&self, steps: u64) {
+        self.steps.set(self.steps.get().saturating_add(steps));
+    }
+
+    /// The steps of expressions and loops so far.
+    pub(super) const fn steps(&self) -> u64 {
+        self.steps.get()
     }
 
     /// Whether policies that the index skips may have something to report on an object.

@@ -48,6 +48,7 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
             },
             policies: policies.into_iter().map(|(_, report)| report).collect(),
             filter: evaluation.filter.take(),
+            steps: evaluation.steps(),
             order,
             ..ObjectReport::default()
         }
@@ -91,7 +92,8 @@ pub(super) fn run_targets(
         });
         let policies = reports.collect();
         let (unknown, filter) = (evaluation.missing_inputs(), evaluation.filter.take());
-        Triggered { policies, unknown, filter, secrets: Secrets::default() }
+        let steps = evaluation.steps();
+        Triggered { policies, unknown, filter, secrets: Secrets::default(), steps }
     });
     let Some((triggered, secrets)) = evaluated else { return Triggered::default() };
     targets.add_secrets(&secrets);

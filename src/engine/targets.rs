@@ -62,6 +62,8 @@ pub struct Triggered {
     pub filter: Option<Text>,
     /// The Secrets whose values the policies used.
     pub secrets: Secrets,
+    /// The steps of all expressions and loops.
+    pub steps: u64,
 }
 
 /// The number of a target.

@@ -1,7 +1,5 @@
 //! Creations made from what policies mention, for other questions than whether two sets of policies do the same.
 
-use std::collections::BTreeMap;
-
 use crate::engine::World;
 use crate::policy::Policy;
 use crate::value::{GroupVersionKind, Value};
@@ -9,9 +7,10 @@ use crate::value::{GroupVersionKind, Value};
 use super::facts::Facts;
 use super::generate::Generator;
 use super::request::{Answer, Case, Surroundings};
+use super::samples::Samples;
 use super::schema::ObjectSchemas;
 use super::shrink::shrink;
-use super::sides::Sides;
+use super::sides::{Run, Sides};
 use super::{Input, Options};
 
 /// For a pair of policies, objects of so many kinds are made.
@@ -95,9 +94,10 @@ impl<'a> Creations<'a> {
         };
         let schemas = ObjectSchemas::new(self.options.kind_schemas.clone());
         let sides = Sides::new(&input, (&facts.users, false), (&facts, Vec::new()), schemas, self.options);
-        let generator = Generator { sides: &sides, facts: &facts, limit, seed: self.options.seed };
-        let mut smallest: BTreeMap<String, Case> = BTreeMap::new();
-        for run in generator.run(&[], &mut |_| {}) {
+        let (work, seed) = (self.options.work(), self.options.seed);
+        let generator = Generator { sides: &sides, facts: &facts, limit, work, seed };
+        let mut samples = Samples::default();
+        let mut note = |run: Run| {
             let answers = run.counted();
             let may_change = match &answers.old.answer {
                 Answer::Admitted(after) => *after != answers.before,
@@ -105,17 +105,12 @@ impl<'a> Creations<'a> {
                 // What is not generated may be given.
                 Answer::Unknown(_) => true,
             };
-            if !may_change || !run.case.is_plain_creation() || run.case.cluster != 0 {
-                continue;
+            if may_change && run.case.is_plain_creation() && run.case.cluster == 0 {
+                samples.add(&run);
             }
-            let known = smallest.entry(run.signature()).or_insert_with(|| run.case.clone());
-            if run.case.object.weight() < known.object.weight() {
-                *known = run.case;
-            }
-        }
-        let mut all: Vec<Case> = smallest.into_values().collect();
-        all.sort_by_key(|case| case.object.weight());
-        all
+        };
+        generator.run(&[], &mut note, &mut |_| {});
+        samples.smallest_first()
     }
 
     /// Runs something with the world of a creation; also returns whether generated objects were looked up.

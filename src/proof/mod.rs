@@ -13,13 +13,17 @@ mod facts;
 mod generate;
 mod images;
 mod request;
+mod samples;
 mod schema;
+mod seen;
 mod shrink;
 mod sides;
 mod stored;
 mod traps;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use jiff::Timestamp;
 
@@ -41,12 +45,17 @@ pub use traps::Trap;
 use compare::{Difference, Pair, difference, is_changed};
 use facts::Facts;
 use generate::Generator;
+use samples::Samples;
 use schema::ObjectSchemas;
 use shrink::Shrinker;
 use sides::{Run, Sides};
 
 /// The most counterexamples for each rule.
 const MAX_COUNTEREXAMPLES: usize = 5;
+
+/// The most work of a proof, for each request that a rule may have: steps of expressions and loops, and some more for
+/// each rule and for the bytes of objects.
+const WORK_PER_REQUEST: u64 = 20_000;
 
 /// The origin of given objects.
 const GIVEN: &str = "given";
@@ -89,6 +98,11 @@ impl Options {
     pub const FULL: usize = 2000;
     /// How many requests a fast proof has for each rule.
     pub const FAST: usize = 200;
+
+    /// The most work for generated requests.
+    fn work(&self) -> u64 {
+        WORK_PER_REQUEST.saturating_mul(self.requests_per_rule as u64)
+    }
 }
 
 /// The result of a proof.
@@ -96,6 +110,8 @@ impl Options {
 pub struct Proof {
     /// How many requests were compared.
     pub requests: usize,
+    /// Whether they are fewer than wanted, because more would be too much work.
+    pub is_cut: bool,
     /// How many of them a rule of the old policies was for.
     pub matched: usize,
     /// How many of them the old policies changed.
@@ -200,37 +216,36 @@ pub fn prove(input: &Input<'_>, options: &Options, progress: &mut dyn FnMut(usiz
     let targets = generate::target_kinds(&facts, &schemas);
     let sides = Sides::new(input, (&facts.users, facts.deletes), (&facts, targets), schemas, options);
     let limit = options.requests_per_rule.saturating_mul(facts.rules.max(1));
-    let generator = Generator { sides: &sides, facts: &facts, limit, seed: options.seed };
+    let generator =
+        Generator { sides: &sides, facts: &facts, limit, work: options.work(), seed: options.seed };
     let given: Vec<Case> = given.iter().map(|object| Case::of(object.clone(), GIVEN)).collect();
-    let runs = generator.run(&given, progress);
     let mut proof = Proof { coverage: Coverage::of(old, new), ..Proof::default() };
     let mut found = Differences::default();
     let mut written = Differences::default();
-    let mut samples: BTreeMap<String, Case> = BTreeMap::new();
-    for run in runs {
+    let mut samples = Samples::default();
+    let mut note = |run: Run| {
         proof.count(&run);
         let schemas = sides.schemas();
         if run.is_sample() && difference_of(&run.written, schemas).is_none() {
-            let sample = samples.entry(run.signature()).or_insert_with(|| run.case.clone());
-            if run.case.object.weight() < sample.object.weight() {
-                *sample = run.case.clone();
-            }
+            samples.add(&run);
         }
         if let Some(difference) = difference_of(run.counted(), schemas) {
-            found.entry(difference.key()).or_default().push(run);
+            Differing::add(&mut found, difference, run.case);
         } else if let Some(difference) = difference_of(&run.written, schemas) {
             proof.only_written += 1;
-            written.entry(difference.key()).or_default().push(run);
+            Differing::add(&mut written, difference, run.case);
         }
-    }
+    };
+    let is_cut = generator.run(&given, &mut note, progress);
+    proof.is_cut = is_cut;
     if proof.targets == 0 {
         proof.unknown.extend(unchanged_targets(old));
     }
-    proof.samples = samples.into_values().collect();
-    proof.samples.sort_by_key(|case| case.object.weight());
+    proof.samples = samples.smallest_first();
     let most = MAX_COUNTEREXAMPLES * facts.rules.max(1);
     let shrunk = |found: &Differences, view, most| {
-        let mut all = Shrinker { sides: &sides, view }.counterexamples(found, most);
+        let work = Cell::new(options.work());
+        let mut all = Shrinker { sides: &sides, view, work }.counterexamples(found, most);
         for counterexample in &mut all {
             counterexample.traps = traps::of(counterexample, old, new);
             counterexample.old_reasons.extend(traps::no_autogen(&counterexample.before, old));
@@ -246,7 +261,32 @@ pub fn prove(input: &Input<'_>, options: &Options, progress: &mut dyn FnMut(usiz
 type Key = (DifferenceKind, bool, String);
 
 /// Requests that differ.
-type Differences = BTreeMap<Key, Vec<Run>>;
+type Differences = BTreeMap<Key, Differing>;
+
+/// Requests that differ in the same way.
+struct Differing {
+    /// How many.
+    requests: usize,
+    /// The smallest of them.
+    smallest: Case,
+}
+
+impl Differing {
+    fn add(all: &mut Differences, difference: Difference, case: Case) {
+        match all.entry(difference.key()) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(Self { requests: 1, smallest: case });
+            }
+            Entry::Occupied(mut occupied) => {
+                let known = occupied.get_mut();
+                known.requests += 1;
+                if case.object.weight() < known.smallest.object.weight() {
+                    known.smallest = case;
+                }
+            }
+        }
+    }
+}
 
 /// How the answers to a request differ.
 fn difference_of(answers: &sides::Answers, schemas: &ObjectSchemas) -> Option<Difference> {

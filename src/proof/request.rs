@@ -1,7 +1,5 @@
 //! One request of the proof, and how a set of policies answers it.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
@@ -12,14 +10,15 @@ use crate::admission::minimal;
 use crate::diagnostics::Code;
 use crate::engine::{Engine, Lookup, LookupError, LookupSource, TargetLookup, World};
 use crate::policy::UserInfo;
-use crate::report::{ElementOutcome, ObjectReport, Outcome, RuleReport, SkipReason, Trace};
+use crate::report::{ObjectReport, Outcome};
 use crate::resources::{KindResource, Resources, builtin_resource};
 use crate::secrets::Secrets;
 use crate::semantics::DivergenceSet;
-use crate::value::{GroupVersionKind, PathSet, Text, Value};
+use crate::value::{GroupVersionKind, Text, Value};
 
 use super::bindings::bindings;
 use super::images;
+use super::seen::Seen;
 use super::stored::{self, ChangedTarget, Ran, TargetKind, UnchangedTarget};
 
 /// The label with its name that every namespace of a cluster has.
@@ -121,7 +120,15 @@ pub(super) struct Evaluated {
     pub(super) targets: Vec<ChangedTarget>,
     /// The targets that were left as they are, and why.
     pub(super) unchanged: Vec<UnchangedTarget>,
+    /// The work: steps of expressions and loops, and some for each rule and for the bytes of objects.
+    pub(super) work: u64,
 }
+
+/// What a rule counts as work, beside the steps of its expressions and loops.
+const WORK_OF_RULE: u64 = 20;
+
+/// So many bytes of an object count as a step.
+const BYTES_OF_WORK: usize = 16;
 
 impl Evaluated {
     /// What cannot be evaluated.
@@ -139,6 +146,7 @@ impl Evaluated {
             secrets: Secrets::default(),
             targets: Vec::new(),
             unchanged: Vec::new(),
+            work: 0,
         }
     }
 }
@@ -227,8 +235,13 @@ impl Case {
         for (policy, rule) in report.rules() {
             seen.rule(&policy.policy, rule);
         }
+        let rules =
+            report.rules().count() + ran.reports.iter().map(|policy| policy.rules.len()).sum::<usize>();
+        let bytes = self.object.weight() + self.old.as_ref().map_or(0, Value::weight);
+        let work = report.steps + ran.steps + rules as u64 * WORK_OF_RULE + (bytes / BYTES_OF_WORK) as u64;
         Evaluated {
             answer,
+            work,
             signature: seen.signature,
             reasons: seen.reasons,
             conditions: seen.conditions.into_iter().collect(),
@@ -261,102 +274,6 @@ fn answer(report: &ObjectReport) -> Answer {
         }
     }
     Answer::Admitted(report.after.clone())
-}
-
-/// What happened in an evaluation.
-#[derive(Default)]
-struct Seen {
-    signature: String,
-    reasons: Vec<String>,
-    conditions: BTreeMap<String, bool>,
-    is_matched: bool,
-    ignores_failure: bool,
-}
-
-impl Seen {
-    fn target(&mut self, target: &ChangedTarget) {
-        self.is_matched = true;
-        let paths = PathSet::differences(&target.before, &target.after);
-        let _ = writeln!(self.signature, "target {}:{paths}", stored::identity(&target.before));
-    }
-
-    fn rule(&mut self, policy: &str, rule: &RuleReport) {
-        let title = rule.title(policy);
-        let is_passed_over = matches!(
-            rule.outcome,
-            Outcome::Skipped(
-                SkipReason::NotSelected(_) | SkipReason::MatchCondition(_) | SkipReason::OtherVersion(_)
-            )
-        );
-        self.is_matched |= !is_passed_over;
-        self.ignores_failure |= matches!(rule.outcome, Outcome::Skipped(SkipReason::FailureIgnored(_)));
-        self.signature.push_str(&title);
-        self.signature.push(':');
-        match &rule.outcome {
-            Outcome::Patched { before, after } => {
-                self.signature.push_str(&PathSet::differences(before, after).to_string());
-            }
-            Outcome::Skipped(reason) => {
-                self.signature.push_str(&kind_of(reason));
-                self.reasons.push(format!("{title}: {reason}"));
-            }
-            Outcome::Error(error) => {
-                let place = error.place.as_ref().map(|place| place.pointer.to_string());
-                let _ = write!(self.signature, "{:?} {}", error.code, place.unwrap_or_default());
-            }
-            other => {
-                if matches!(other, Outcome::NoChange) {
-                    self.reasons.push(format!("{title} applies and changes nothing"));
-                }
-                self.signature.push_str(other.word());
-            }
-        }
-        if let Some(trace) = &rule.trace {
-            self.trace(&title, trace);
-        }
-        self.signature.push('\n');
-    }
-
-    fn trace(&mut self, title: &str, trace: &Trace) {
-        let mut note = |at: String, met: bool| {
-            // Of the elements of a loop each value counts.
-            self.conditions.insert(format!("{title} {at}={met}"), met);
-        };
-        for condition in &trace.conditions {
-            let place = if condition.iteration.is_some() { "foreach " } else { "" };
-            note(format!("{place}{}", condition.pointer), condition.met);
-        }
-        for expression in &trace.expressions {
-            if let (Ok(Value::Bool(met)), Some(name)) = (&expression.value, &expression.name) {
-                note(name.to_string(), *met);
-            }
-            for (part, _) in &expression.because {
-                self.signature.push_str(part);
-            }
-        }
-        for iteration in trace.iterations.iter().take(4) {
-            self.signature.push_str(match iteration.outcome {
-                ElementOutcome::Failed => "f",
-                ElementOutcome::Changed => "c",
-                ElementOutcome::NoChange => "n",
-                ElementOutcome::Skipped { .. } => "s",
-            });
-        }
-        let met = self.conditions.keys().map(String::as_str);
-        let met: Vec<&str> = met.filter(|key| key.starts_with(title)).collect();
-        self.signature.push_str(&met.join(","));
-    }
-}
-
-/// A reason without the values of the object.
-fn kind_of(reason: &SkipReason) -> String {
-    match reason {
-        SkipReason::NotSelected(reasons) => format!("not selected {}", reasons.join(";")),
-        SkipReason::MatchCondition(name) => format!("condition {name}"),
-        SkipReason::Anchor { overlay, .. } => format!("anchor {overlay}"),
-        SkipReason::NoElements { missing } => format!("no elements {}", missing.join(",")),
-        other => format!("{other:?}").split(['(', '{']).next().unwrap_or_default().to_owned(),
-    }
 }
 
 fn text_at<'o>(object: &'o Value, field: &str) -> Option<&'o str> {

@@ -191,6 +191,15 @@ impl Run {
         format!("{}|{}", of(&self.written), self.admitted.as_ref().map(of).unwrap_or_default())
     }
 
+    /// The work that it was.
+    pub(super) fn work(&self) -> u64 {
+        let of = |answers: &Answers| {
+            let sides = [Some(&answers.old), Some(&answers.new), answers.in_kyverno.as_ref()];
+            sides.into_iter().flatten().map(|side| side.work).sum::<u64>()
+        };
+        of(&self.written) + self.admitted.as_ref().map_or(0, of)
+    }
+
     /// Whether a side changes further objects.
     pub(super) const fn changes_targets(&self) -> bool {
         !self.written.old.targets.is_empty() || !self.written.new.targets.is_empty()

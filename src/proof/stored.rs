@@ -93,6 +93,8 @@ pub(super) struct Ran {
     pub(super) reports: Vec<PolicyReport>,
     /// Why it cannot be said what they do.
     pub(super) unknown: Option<String>,
+    /// The steps of all expressions and loops.
+    pub(super) steps: u64,
 }
 
 /// Runs the policies with targets that a request triggers: its object before and after the other policies, and the stored
@@ -129,7 +131,7 @@ pub(super) fn run(
         unchanged.extend(reason.map(|reason| UnchangedTarget { identity: identity(&target.before), reason }));
     }
     changed.sort_by_cached_key(|target| identity(&target.before));
-    Ran { changed, unchanged, reports, unknown }
+    Ran { changed, unchanged, reports, unknown, steps: triggered.steps }
 }
 
 /// Why a policy left its target as it is.

@@ -75,6 +75,8 @@ pub struct ObjectReport {
     pub order: Vec<OrderDependence>,
     /// The result of a dry run on an API server, if there was one.
     pub server_dry_run: Option<Box<ServerDryRun>>,
+    /// The steps of all expressions and loops.
+    pub steps: u64,
 }
 
 /// Inputs that were treated as absent because they were not given.
@@ -125,6 +127,7 @@ impl ObjectReport {
             view: ViewReport::default(),
             order: Vec::new(),
             server_dry_run: None,
+            steps: 0,
         }
     }
 

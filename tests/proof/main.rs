@@ -2,5 +2,6 @@
 
 mod catalogue;
 mod command;
+mod limits;
 mod mutations;
 mod pairs;

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::proof::{Answer, Answers, Case, Counterexample, DifferenceKind, Proof, Trap};
-use crate::render::{counted, mask_beside, object_diff, printable, printable_json, thousands};
+use crate::render::{
+    counted, fenced, markdown_text, mask_beside, object_diff, printable, printable_json, thousands,
+};
 use crate::semantics::DivergenceSet;
 use crate::value::{ChangeKind, GroupVersionKind, Number, Value, changes, shortened};
 use crate::yaml;
@@ -45,7 +47,7 @@ pub(super) fn text(all: &[Checked]) -> String {
 
 /// `equal on 214 objects (61 matched, 60 changed; conditions covered: all)`.
 pub(super) fn summary(checked: &Checked) -> String {
-    let Proof { requests, matched, changed, refused, coverage, .. } = &checked.proof;
+    let Proof { requests, matched, changed, refused, coverage, is_cut, .. } = &checked.proof;
     let refused =
         if *refused > 0 { format!(", {} refused by both", thousands(*refused)) } else { String::new() };
     let accepted = if checked.accepted.is_empty() {
@@ -53,6 +55,7 @@ pub(super) fn summary(checked: &Checked) -> String {
     } else {
         format!("; accepted: {}", checked.accepted.join(", "))
     };
+    let stopped = if *is_cut { "; stopped early at the limit of work" } else { "" };
     let objects =
         if *requests == 1 { "1 object".to_owned() } else { format!("{} objects", thousands(*requests)) };
     let verdict = match checked.verdict {
@@ -60,7 +63,7 @@ pub(super) fn summary(checked: &Checked) -> String {
         _ => checked.verdict.words(),
     };
     format!(
-        "{verdict} on {objects} ({} matched, {} changed{refused}; conditions covered: {coverage}{accepted})",
+        "{verdict} on {objects} ({} matched, {} changed{refused}; conditions covered: {coverage}{accepted}{stopped})",
         thousands(*matched),
         thousands(*changed),
     )
@@ -244,12 +247,16 @@ pub(super) fn markdown(all: &[Checked]) -> String {
     let mut out = String::from(
         "| pair | verdict | objects | matched | changed | smallest difference |\n|---|---|---|---|---|---|\n",
     );
-    let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+    let plain = |text: &str| markdown_text(&shortened(text, 2 * MAX_CHARS).replace('\n', " "));
+    let code = |text: &str| {
+        let text = shortened(text, 2 * MAX_CHARS).replace('`', "'");
+        format!("`{}`", text.replace('|', "\\|").replace('\n', " "))
+    };
     for checked in all {
         let smallest = checked.shown().next();
         let smallest = smallest.map_or_else(
-            || checked.proof.unknown.first().cloned().unwrap_or_default(),
-            |one| format!("{}: `{}`", one.kind, shown_object(&one.case.object).replace('`', "'")),
+            || checked.proof.unknown.first().map(|why| plain(why)).unwrap_or_default(),
+            |one| format!("{}: {}", one.kind, code(&shown_object(&one.case.object))),
         );
         let verdict = match &checked.verdict {
             Verdict::Differs { .. } => format!("**{}**", checked.verdict.words()),
@@ -257,18 +264,17 @@ pub(super) fn markdown(all: &[Checked]) -> String {
         };
         let _ = writeln!(
             out,
-            "| {} | {verdict} | {} | {} | {} | {} |",
-            cell(&checked.name),
+            "| {} | {verdict} | {} | {} | {} | {smallest} |",
+            plain(&checked.name),
             checked.proof.requests,
             checked.proof.matched,
             checked.proof.changed,
-            cell(&shortened(&smallest, 2 * MAX_CHARS)),
         );
     }
     for checked in all.iter().filter(|checked| checked.shown().next().is_some()) {
-        let _ = write!(out, "\n### {}\n", checked.name);
+        let _ = write!(out, "\n### {}\n", plain(&checked.name));
         for counterexample in checked.shown() {
-            let _ = write!(out, "\n```text\n{}```\n", block(&checked.name, counterexample));
+            let _ = write!(out, "\n{}", fenced("text", &block(&checked.name, counterexample)));
         }
     }
     printable(&out)
@@ -310,6 +316,7 @@ pub(super) fn pair_json(checked: &Checked) -> Value {
                 ("notCovered", texts(&proof.coverage.missing())),
             ]),
         ),
+        ("stoppedEarly", Value::Bool(proof.is_cut)),
         ("notCompared", texts(&proof.unknown)),
         ("counterexamples", Value::array(checked.shown().map(counterexample_json).collect())),
     ])

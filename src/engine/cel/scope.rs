@@ -132,7 +132,10 @@ impl<'a> Scope<'a> {
 
     /// Evaluates an expression.
     pub(super) fn evaluate(&self, program: &Program) -> Result<Val, EvalError> {
-        program.evaluate(self, &mut self.meter())
+        let mut meter = self.meter();
+        let value = program.evaluate(self, &mut meter);
+        self.evaluation.add_steps(meter.work());
+        value
     }
 
     /// Evaluates the expression of a mutation, whose result the object keeps.
@@ -149,6 +152,7 @@ impl<'a> Scope<'a> {
         let mut meter = self.meter();
         let before = meter.bytes();
         let value = program.evaluate(self, &mut meter);
+        self.evaluation.add_steps(meter.work());
         kept.set(kept.get().saturating_add(meter.bytes() - before));
         value
     }

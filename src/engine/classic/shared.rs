@@ -33,7 +33,9 @@ impl Evaluation<'_> {
             taint: self.taint,
         });
         context.assign(settings.values.of(&policy.name, self.name()));
-        run(&mut context)
+        let result = run(&mut context);
+        self.add_steps(context.steps());
+        result
     }
 
     /// Records what the decision depends on whether a rule matches. Returns the report of the rule if a replay cannot make

@@ -7,7 +7,7 @@ mod edit;
 mod plan;
 mod values;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
@@ -25,6 +25,9 @@ use plan::Plan;
 
 /// How many requests are evaluated at once.
 const BATCH: usize = 64;
+
+/// How many are evaluated before it is known how much work they are.
+const FIRST_BATCH: usize = 4;
 
 /// From how many requests of one kind others are made.
 const MAX_STARTS: usize = 24;
@@ -47,39 +50,62 @@ pub(super) fn target_kinds(facts: &Facts, schemas: &ObjectSchemas) -> Vec<Target
     kinds.collect()
 }
 
-/// The requests of a proof with what came of them, in order.
+/// Makes the requests of a proof and evaluates them, in order.
 pub(super) struct Generator<'a> {
     pub(super) sides: &'a Sides<'a>,
     pub(super) facts: &'a Facts,
     /// The most requests.
     pub(super) limit: usize,
+    /// The most work for generated requests.
+    pub(super) work: u64,
     pub(super) seed: u64,
 }
 
 impl Generator<'_> {
-    /// Generates requests of all kinds, and evaluates them.
-    pub(super) fn run(&self, given: &[Case], progress: &mut dyn FnMut(usize)) -> Vec<Run> {
+    /// Evaluates given requests and generated ones of all kinds; `found` gets what came of each. Returns whether there are
+    /// fewer than wanted, because more would be too much work.
+    pub(super) fn run(
+        &self,
+        given: &[Case],
+        found: &mut dyn FnMut(Run),
+        progress: &mut dyn FnMut(usize),
+    ) -> bool {
         let mut known: BTreeSet<u64> = given.iter().map(|case| hash(&case.identity())).collect();
-        let mut runs = self.evaluate(given);
-        progress(runs.len());
+        let mut starts: BTreeMap<GroupVersionKind, Vec<Start>> = BTreeMap::new();
+        for batch in given.chunks(BATCH) {
+            for run in self.evaluate(batch) {
+                if let Some(kind) = GroupVersionKind::of(&run.case.object) {
+                    let of_kind = starts.entry(kind).or_default();
+                    if of_kind.len() < GIVEN_STARTS {
+                        of_kind.push(Start::of(&run));
+                    }
+                }
+                found(run);
+            }
+            progress(batch.len());
+        }
         let weight = |kind: &GroupVersionKind| match &*kind.kind {
             "Pod" => 4,
             "Deployment" | "CronJob" => 2,
             _ => 1,
         };
         let all: usize = self.facts.kinds.iter().map(weight).sum();
+        let (mut work_left, mut weight_left, mut is_cut) = (self.work, all as u64, false);
         for kind in &self.facts.kinds {
             let limit = self.limit * weight(kind) / all.max(1);
             let facts = self.facts.of_kind(kind);
             let context = Context { facts: &facts, kind, schemas: self.sides.schemas() };
-            let starts =
-                runs.iter().filter(|run| GroupVersionKind::of(&run.case.object).as_ref() == Some(kind));
-            let starts: Vec<Start> = starts.map(Start::of).collect();
-            let shared = Shared { known: &mut known, progress: &mut *progress };
-            let found = KindRun::new(self, context, limit.max(MIN_PER_KIND), shared).run(starts);
-            runs.extend(found);
+            // What a kind leaves, the later ones share.
+            let weight = weight(kind) as u64;
+            let work = work_left / weight_left.max(1) * weight;
+            let shared =
+                Shared { known: &mut known, found: &mut *found, progress: &mut *progress, count: 0, work: 0 };
+            let mut run = KindRun::new(self, context, (limit.max(MIN_PER_KIND), work), shared);
+            is_cut |= run.run(starts.remove(kind).unwrap_or_default());
+            work_left = work_left.saturating_sub(run.shared.work);
+            weight_left = weight_left.saturating_sub(weight);
         }
-        runs
+        is_cut
     }
 
     fn evaluate(&self, cases: &[Case]) -> Vec<Run> {
@@ -87,14 +113,22 @@ impl Generator<'_> {
     }
 }
 
-/// Each kind gets so many requests at least.
+/// Each kind gets so many requests at least, if they are not too much work.
 const MIN_PER_KIND: usize = 24;
 
-/// What the runs of all kinds share.
+/// Others are made from so many given objects of one kind.
+const GIVEN_STARTS: usize = 4;
+
+/// What the runs of all kinds share, and what came of one of them.
 struct Shared<'k> {
     /// The requests that were made, by hashes of what tells them apart.
     known: &'k mut BTreeSet<u64>,
+    found: &'k mut dyn FnMut(Run),
     progress: &'k mut dyn FnMut(usize),
+    /// How many requests of the kind were evaluated.
+    count: usize,
+    /// The work that they were.
+    work: u64,
 }
 
 /// The generation for one kind.
@@ -102,12 +136,14 @@ struct KindRun<'a, 'k> {
     generator: &'a Generator<'a>,
     context: Context<'a>,
     plan: Plan,
+    /// The most requests.
     limit: usize,
+    /// The most work.
+    work: u64,
     shared: Shared<'k>,
     /// Hashes of the ways that requests went.
     signatures: BTreeSet<u64>,
     starts: Vec<Start>,
-    runs: Vec<Run>,
     has_lookups: bool,
 }
 
@@ -130,30 +166,45 @@ impl Start {
 }
 
 impl<'a, 'k> KindRun<'a, 'k> {
-    fn new(generator: &'a Generator<'a>, context: Context<'a>, limit: usize, shared: Shared<'k>) -> Self {
+    fn new(
+        generator: &'a Generator<'a>,
+        context: Context<'a>,
+        (limit, work): (usize, u64),
+        shared: Shared<'k>,
+    ) -> Self {
         let plan = Plan::of(&context);
         Self {
             generator,
             context,
             plan,
             limit,
+            work,
             shared,
             signatures: BTreeSet::new(),
             starts: Vec::new(),
-            runs: Vec::new(),
             has_lookups: false,
         }
     }
 
-    fn run(mut self, given: Vec<Start>) -> Vec<Run> {
+    /// Returns whether the limit of work allowed fewer requests than wanted.
+    fn run(&mut self, given: Vec<Start>) -> bool {
         self.base();
-        self.starts.extend(given.into_iter().take(4));
+        self.starts.extend(given);
+        let wanted = self.limit;
+        self.limit = wanted.min(self.shared.count + self.affordable());
         let mut end = 0;
         for (round, share) in SHARES.into_iter().enumerate() {
             end += self.limit * share / 100;
             if round < 3 { self.round(round, end) } else { self.pairs(self.limit) }
         }
-        self.runs
+        self.limit < wanted || self.affordable() == 0
+    }
+
+    /// How many more requests are not too much work, if they are like the ones before.
+    fn affordable(&self) -> usize {
+        let Shared { count, work, .. } = self.shared;
+        let each = (work / count.max(1) as u64).max(1);
+        usize::try_from(self.work.saturating_sub(work) / each).unwrap_or(usize::MAX)
     }
 
     /// The smallest object, and objects that fit the conditions.
@@ -219,11 +270,11 @@ impl<'a, 'k> KindRun<'a, 'k> {
         // What is changed tells more than what is left alone.
         self.starts.sort_by_key(|start| !start.acts);
         let mut next = 0;
-        while next < self.starts.len() && self.runs.len() < end {
+        while next < self.starts.len() && self.shared.count < end {
             let start = self.starts[next].clone();
             let edits = self.edits(round, &start);
             // The first starts are the smallest objects of their sort, and get most.
-            let room = (end - self.runs.len()).div_ceil(if next == 0 { 2 } else { 3 });
+            let room = (end - self.shared.count).div_ceil(if next == 0 { 2 } else { 3 });
             let step = edits.len().div_ceil(room.max(1)).max(1);
             let cases: Vec<Case> = edits
                 .iter()
@@ -280,10 +331,10 @@ impl<'a, 'k> KindRun<'a, 'k> {
         }
         let mut random = Random(self.generator.seed);
         // Many pairs are impossible, or known.
-        let mut tries = end.saturating_sub(self.runs.len()) * 4;
-        while self.runs.len() < end && tries > 0 {
+        let mut tries = end.saturating_sub(self.shared.count) * 4;
+        while self.shared.count < end && self.affordable() > 0 && tries > 0 {
             let mut cases = Vec::new();
-            while cases.len() < BATCH.min(end - self.runs.len()) && tries > 0 {
+            while cases.len() < BATCH.min(end - self.shared.count) && tries > 0 {
                 tries -= 1;
                 let start = &self.starts[random.below(self.starts.len())].case;
                 let [one, two] = [0, 1].map(|_| &all[random.below(all.len())]);
@@ -295,28 +346,37 @@ impl<'a, 'k> KindRun<'a, 'k> {
         }
     }
 
-    /// Evaluates those requests that are new and can reach admission.
+    /// Evaluates those requests that are new and can reach admission, until they are too much work.
     fn evaluate(&mut self, cases: Vec<Case>) {
-        for batch in cases.chunks(BATCH) {
-            let mut fresh: Vec<Case> = Vec::new();
-            for case in batch {
-                let is_valid = self.context.schemas.admits(&case.object);
-                let is_kind = GroupVersionKind::of(&case.object).as_ref() == Some(self.context.kind);
-                if is_valid && is_kind && self.shared.known.insert(hash(&case.identity())) {
-                    fresh.push(case.clone());
-                }
+        let mut fresh: Vec<Case> = cases.into_iter().filter(|case| self.is_fresh(case)).collect();
+        while !fresh.is_empty() {
+            // The first ones tell how much work they are.
+            let most = if self.shared.count == 0 { FIRST_BATCH } else { BATCH.min(self.affordable()) };
+            if most == 0 {
+                return;
             }
+            let later = fresh.split_off(most.min(fresh.len()));
             let evaluated = self.generator.evaluate(&fresh);
             (self.shared.progress)(evaluated.len());
             for run in evaluated {
+                self.shared.count += 1;
+                self.shared.work = self.shared.work.saturating_add(run.work());
                 self.has_lookups |= run.looked_up();
                 if self.signatures.insert(hash(&run.signature())) && self.starts.len() < MAX_STARTS {
                     self.starts.push(Start::of(&run));
                     self.starts.extend(self.left_by(&run));
                 }
-                self.runs.push(run);
+                (self.shared.found)(run);
             }
+            fresh = later;
         }
+    }
+
+    /// Whether a request is new and can reach admission.
+    fn is_fresh(&mut self, case: &Case) -> bool {
+        self.context.schemas.admits(&case.object)
+            && GroupVersionKind::of(&case.object).as_ref() == Some(self.context.kind)
+            && self.shared.known.insert(hash(&case.identity()))
     }
 
     /// The objects as both sides leave them, as the start of further requests: with everything that is written.
@@ -335,7 +395,7 @@ impl<'a, 'k> KindRun<'a, 'k> {
 }
 
 /// A hash of a text, the same in each run.
-fn hash(text: &str) -> u64 {
+pub(super) fn hash(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()

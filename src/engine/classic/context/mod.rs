@@ -103,6 +103,8 @@ pub(super) struct Context<'a> {
     iterations: usize,
     /// Whether the request deletes the object, so that variables use the old one.
     is_delete: bool,
+    /// The steps of the runtimes before the current one.
+    steps: u64,
     /// Whether a target is being patched.
     has_target: bool,
     /// Whether a loop has patched a target: then the two semantics differ in `target` and `request.object`.
@@ -154,6 +156,7 @@ impl<'a> Context<'a> {
             visible: None,
             loading: 0,
             iterations: 0,
+            steps: 0,
             has_target: false,
             has_patched_target: false,
         }
@@ -251,7 +254,13 @@ impl<'a> Context<'a> {
         self.trace.take().map(Box::new)
     }
 
+    /// The steps of all rules so far.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps.saturating_add(self.runtime.steps())
+    }
+
     fn restart_runtime(&mut self) {
+        self.steps = self.steps();
         self.runtime = Runtime::new(self.world, self.world, self.tracker)
             .with_limits(self.settings.limits.of_expressions())
             .with_secrets(Some(self.taint));
