@@ -169,6 +169,11 @@ impl<'p> Candidates<'p> {
         })
     }
 
+    /// How many they are at most: one that is both for a kind and for any counts twice.
+    pub fn most(self) -> usize {
+        self.indexes.iter().flatten().map(|index| index.list.len()).sum()
+    }
+
     /// Those that may change an object, or that a report on it may mention.
     pub fn walk(self, candidate: &Candidate<'_>) -> Walk<'p> {
         Walk::new(self, candidate)

@@ -50,6 +50,8 @@ struct Search<'a> {
     steps: &'a [Step],
     /// The policies that concern some state of the object, and their parts.
     policies: BTreeMap<usize, (&'a Policy, Cow<'a, [usize]>)>,
+    /// Whether these are all that may concern an object of the kind.
+    has_all_policies: bool,
     /// What policies changed in some order.
     changes: BTreeMap<usize, PathSet>,
     /// The maps that they created.
@@ -79,6 +81,7 @@ impl<'a> Search<'a> {
             evaluation,
             steps,
             policies: BTreeMap::new(),
+            has_all_policies: false,
             changes: BTreeMap::new(),
             created: PathSet::default(),
             conflicts: BTreeSet::new(),
@@ -118,14 +121,18 @@ impl<'a> Search<'a> {
     /// Adds the policies that concern a state of the object.
     fn find_policies(&mut self, object: &Value) {
         let candidates = self.evaluation.policies;
+        if self.has_all_policies {
+            return;
+        }
         if self.evaluation.needs_all(object) {
             let all = candidates.numbered().map(|(number, policy, parts)| (number, (policy, parts)));
             self.policies.extend(all);
-            return;
+        } else {
+            for (number, policy, parts) in candidates.walk(&self.evaluation.candidate(object, None)) {
+                self.policies.entry(number).or_insert((policy, parts));
+            }
         }
-        for (number, policy, parts) in candidates.walk(&self.evaluation.candidate(object, None)) {
-            self.policies.entry(number).or_insert((policy, parts));
-        }
+        self.has_all_policies = self.policies.len() == candidates.most();
     }
 
     /// Adds what a policy changed.
@@ -178,7 +185,7 @@ impl<'a> Search<'a> {
 
     /// Compares orders of policies in conflict with that of the run.
     fn compare(&mut self, group: &[usize]) -> Vec<OrderDependence> {
-        let is_inside = |(one, other): &&(usize, usize)| group.contains(one) && group.contains(other);
+        let is_inside = |(one, other): &&(usize, usize)| has(group, *one) && has(group, *other);
         let conflicts: Vec<(usize, usize)> = self.conflicts.iter().filter(is_inside).copied().collect();
         // Policies before these conflict with none of them.
         let first = self.steps.iter().find(|step| group.first().is_some_and(|first| step.number >= *first));
@@ -343,12 +350,15 @@ impl<'a> Search<'a> {
     }
 
     fn names<'n>(&self, policies: impl IntoIterator<Item = &'n usize>) -> Vec<Text> {
+        let names: BTreeMap<usize, Text> =
+            self.policies.iter().map(|(number, (policy, _))| (*number, policy.full_name())).collect();
+        let mut counts: BTreeMap<&Text, usize> = BTreeMap::new();
+        names.values().for_each(|name| *counts.entry(name).or_default() += 1);
         let name = |number: &usize| {
             let (policy, _) = self.policies.get(number)?;
-            let name = policy.full_name();
-            let mut others = self.policies.iter().filter(|(other, _)| *other != number);
-            let is_shared = others.any(|(_, (other, _))| other.full_name() == name);
-            Some(if is_shared { format!("{} {name}", policy.meta().kind).into() } else { name })
+            let name = names.get(number)?;
+            let is_shared = counts.get(name).is_some_and(|count| *count > 1);
+            Some(if is_shared { format!("{} {name}", policy.meta().kind).into() } else { name.clone() })
         };
         policies.into_iter().filter_map(name).collect()
     }
@@ -379,16 +389,35 @@ fn reads(exception: &PolicyException, paths: &PathSet) -> bool {
     exception.reads().intersects(paths)
 }
 
-/// The sets of policies that conflict with each other, directly or by way of others.
+/// Whether a sorted list has a number.
+fn has(sorted: &[usize], number: usize) -> bool {
+    sorted.binary_search(&number).is_ok()
+}
+
+/// The sets of policies that conflict with each other, directly or by way of others, each sorted.
 fn groups(conflicts: &BTreeSet<(usize, usize)>) -> Vec<Vec<usize>> {
-    let mut groups: Vec<BTreeSet<usize>> = Vec::new();
+    let mut neighbours: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (one, other) in conflicts {
-        let (joined, mut apart): (Vec<_>, Vec<_>) =
-            groups.into_iter().partition(|group| group.contains(one) || group.contains(other));
-        apart.push(joined.into_iter().flatten().chain([*one, *other]).collect());
-        groups = apart;
+        neighbours.entry(*one).or_default().push(*other);
+        neighbours.entry(*other).or_default().push(*one);
     }
-    groups.into_iter().map(|group| group.into_iter().collect()).collect()
+    let mut seen = BTreeSet::new();
+    let mut groups = Vec::new();
+    for start in neighbours.keys() {
+        let mut group = Vec::new();
+        let mut open = vec![*start];
+        while let Some(number) = open.pop() {
+            if seen.insert(number) {
+                group.push(number);
+                open.extend(neighbours.get(&number).into_iter().flatten());
+            }
+        }
+        if !group.is_empty() {
+            group.sort_unstable();
+            groups.push(group);
+        }
+    }
+    groups
 }
 
 /// An order in which two policies have changed places.
