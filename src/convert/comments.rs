@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::value::{Pointer, Text, Value};
+use crate::value::{Pointer, Segment, Text, Value};
 use crate::yaml::Document;
 
 /// The comments of a policy, as they are written: those above it and those of its rules.
@@ -11,7 +11,7 @@ pub struct Comments {
     /// The lines above it.
     pub head: Vec<String>,
     /// For each rule the comments above it and in it, without `#`.
-    rules: Vec<(Pointer, Vec<String>)>,
+    rules: Vec<Vec<String>>,
     /// The annotations on several lines, by key: folded descriptions above all.
     annotations: Vec<(Text, Vec<String>)>,
 }
@@ -25,21 +25,21 @@ impl Comments {
         let count = value.pointed(&place).and_then(Value::as_array).map_or(0, <[Value]>::len);
         let start = document.key_span(&at.join(&Pointer::ROOT.key("spec"))).map_or(0, |key| key.end);
         let mut scalars = Vec::new();
-        collect_scalars(document, value, &Pointer::ROOT, &mut scalars);
-        let found = comments(document, &scalars);
-        let mut rules: Vec<(Pointer, Vec<String>)> = Vec::new();
+        if let Some(policy) = value.pointed(at) {
+            collect_scalars(document, policy, at, &mut scalars);
+        }
+        scalars.sort_by_key(|scalar| (scalar.start, scalar.end));
+        let found = comments(document, &lines_of(document, at), &scalars);
+        let mut rules = Vec::new();
         let mut from = start;
         for index in 0..count {
             let is_last = index + 1 == count;
             // The last value: comments behind it are those above the next rule, but for one on its line.
             let span = document.span(&place.index(index)).unwrap_or(from..from);
-            let inside = scalars.iter().filter(|scalar| span.start <= scalar.start && scalar.end <= span.end);
-            let end = inside.map(|scalar| line_end(document, scalar.end)).max().unwrap_or(from);
-            let own = found.iter().filter(|(offset, _)| *offset >= from && (*offset < end || is_last));
-            rules.push((
-                Pointer::ROOT.key("spec").key("rules").index(index),
-                own.map(|(_, text)| text.clone()).collect(),
-            ));
+            let inside = between(&scalars, |one| one.start < span.start, |one| one.end <= span.end);
+            let end = inside.last().map_or(from, |scalar| line_end(document, scalar.end));
+            let own = between(&found, |(offset, _)| *offset < from, |(offset, _)| *offset < end || is_last);
+            rules.push(own.iter().map(|(_, text)| text.clone()).collect());
             from = end;
         }
         Self { head, rules, annotations: annotations(document, value, at) }
@@ -52,8 +52,8 @@ impl Comments {
 
     /// Those of a rule.
     pub(super) fn of_rule(&self, pointer: &Pointer) -> Vec<String> {
-        let own = self.rules.iter().find(|(at, _)| at == pointer);
-        own.map(|(_, comments)| comments.clone()).unwrap_or_default()
+        let Some(Segment::Index(index)) = pointer.segments().last() else { return Vec::new() };
+        self.rules.get(*index).cloned().unwrap_or_default()
     }
 }
 
@@ -90,35 +90,61 @@ fn head(document: &Document) -> Vec<String> {
     lines.take_while(|line| line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// The comments of a document with their offsets: lines of their own, and those behind values.
-fn comments(document: &Document, scalars: &[Range<usize>]) -> Vec<(usize, String)> {
+/// The lines of a policy with what follows it, as offsets in the source: those of an item of a list end with its last line.
+fn lines_of(document: &Document, at: &Pointer) -> Range<usize> {
+    let all = document.range();
+    match document.span(at) {
+        Some(span) if !at.is_root() => {
+            let base = all.start;
+            let before = document.text().get(..span.start.saturating_sub(base)).unwrap_or_default();
+            base + before.rfind('\n').map_or(0, |index| index + 1)..line_end(document, span.end)
+        }
+        _ => all.clone(),
+    }
+}
+
+/// The comments in lines of a document with their offsets: lines of their own, and those behind values.
+fn comments(document: &Document, lines: &Range<usize>, scalars: &[Range<usize>]) -> Vec<(usize, String)> {
     let base = document.range().start;
     let text = document.text();
+    let is_in_text = |at: usize| {
+        let before = scalars.partition_point(|scalar| scalar.start <= at);
+        before.checked_sub(1).and_then(|last| scalars.get(last)).is_some_and(|scalar| at < scalar.end)
+    };
+    let is_behind_scalar = |line: usize, at: usize| {
+        let before = scalars.partition_point(|scalar| scalar.end <= at);
+        let last = before.checked_sub(1).and_then(|last| scalars.get(last));
+        last.is_some_and(|scalar| {
+            scalar.end > line
+                && text.get(scalar.end - base..at - base).is_some_and(|gap| gap.trim().is_empty())
+        })
+    };
     let mut found = Vec::new();
-    let mut offset = base;
-    for line in text.split_inclusive('\n') {
+    let mut offset = lines.start;
+    let own_lines = text.get(lines.start - base..lines.end - base).unwrap_or_default();
+    for line in own_lines.split_inclusive('\n') {
         let own = line.trim_start();
         let at = offset + line.len() - own.len();
-        let is_in_text = |at: usize| scalars.iter().any(|scalar| scalar.start <= at && at < scalar.end);
         if own.starts_with('#') {
             if !is_in_text(at) {
                 found.push((at, text_of(own)));
             }
-        } else if let Some(behind) = line.match_indices(" #").map(|(index, _)| index + 1).find(|index| {
-            let is_behind_scalar = scalars.iter().any(|scalar| {
-                scalar.end > offset
-                    && scalar.end <= offset + index
-                    && text
-                        .get(scalar.end - base..offset + index - base)
-                        .is_some_and(|gap| gap.trim().is_empty())
-            });
-            is_behind_scalar && !is_in_text(offset + index)
-        }) {
+        } else if let Some(behind) = line
+            .match_indices(" #")
+            .map(|(index, _)| index + 1)
+            .find(|index| is_behind_scalar(offset, offset + index) && !is_in_text(offset + index))
+        {
             found.push((offset + behind, text_of(line.get(behind..).unwrap_or_default())));
         }
         offset += line.len();
     }
     found
+}
+
+/// The items of a sorted list that come after those before a range and are inside of it.
+fn between<T>(sorted: &[T], is_before: impl Fn(&T) -> bool, is_inside: impl Fn(&T) -> bool) -> &[T] {
+    let rest = sorted.get(sorted.partition_point(is_before)..).unwrap_or_default();
+    rest.get(..rest.partition_point(is_inside)).unwrap_or_default()
 }
 
 /// The end of the line of an offset.

@@ -1,5 +1,7 @@
 //! JSON patches of classic rules as steps of CEL.
 
+use std::collections::BTreeSet;
+
 use crate::value::{Pointer, Value};
 
 use super::cel_text::{Cel, Operator};
@@ -66,13 +68,15 @@ pub(super) fn legacy_operations<'a>(
 /// Groups operations of which none reads what an earlier one of the group changes.
 pub(super) fn grouped(operations: Vec<Operation>) -> Vec<Vec<Operation>> {
     let mut groups: Vec<Vec<Operation>> = Vec::new();
+    // The texts of the places that the last group changes.
+    let mut changed: BTreeSet<String> = BTreeSet::new();
     for operation in operations {
-        let conflicts = groups.last().is_some_and(|group| {
-            group.iter().any(|earlier| operation.reads.iter().any(|read| overlap(read, &earlier.location)))
-        });
+        let conflicts = operation.reads.iter().any(|read| overlaps(&text_of(read), &changed));
         if groups.is_empty() || conflicts {
             groups.push(Vec::new());
+            changed.clear();
         }
+        changed.insert(text_of(&operation.location));
         if let Some(group) = groups.last_mut() {
             group.push(operation);
         }
@@ -80,13 +84,20 @@ pub(super) fn grouped(operations: Vec<Operation>) -> Vec<Vec<Operation>> {
     groups
 }
 
-/// Whether one place is the other, above or below it.
-fn overlap(one: &Location, other: &Location) -> bool {
-    let texts = [one, other].map(|location| location.cel().to_string().trim_end_matches('"').to_owned());
-    let starts = |short: &str, long: &str| {
-        long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '"', ' ']))
-    };
-    starts(&texts[0], &texts[1]) || starts(&texts[1], &texts[0])
+/// The text of a place, without the quote at its end.
+fn text_of(location: &Location) -> String {
+    location.cel().to_string().trim_end_matches('"').to_owned()
+}
+
+/// Whether a place is one of others, above or below one of them.
+fn overlaps(place: &str, others: &BTreeSet<String>) -> bool {
+    const AFTER_PART: [char; 3] = ['/', '"', ' '];
+    let mut ends = place.match_indices(AFTER_PART).map(|(end, _)| end).chain([place.len()]);
+    ends.any(|end| others.contains(&place[..end]))
+        || AFTER_PART.into_iter().any(|next| {
+            let above = format!("{place}{next}");
+            others.range(above.clone()..).next().is_some_and(|other| other.starts_with(&above))
+        })
 }
 
 struct Translation<'t, 'a> {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::cel::quoted;
 
-use super::{Cel, Entry, Operator};
+use super::{Cel, Operator};
 
 /// The longest line, in characters.
 const MAX_COLUMNS: usize = 100;
@@ -47,49 +47,141 @@ impl Cel {
     }
 
     fn flat(&self) -> String {
-        match self {
-            Self::Atom(text) => text.clone(),
-            Self::Text(text) => quoted(text),
-            Self::Member { of, name, optional } => {
-                format!("{}.{}{name}", of.flat_in(PRIMARY), mark(*optional))
+        self.within(usize::MAX).unwrap_or_default()
+    }
+
+    /// The text on one line, if it has at most so many characters.
+    fn within(&self, characters: usize) -> Option<String> {
+        Line::with(characters, |line| line.put(self))
+    }
+
+    /// The same as an operand of something that binds this strongly.
+    fn operand_within(&self, precedence: u8, characters: usize) -> Option<String> {
+        Line::with(characters, |line| line.put_operand(self, precedence))
+    }
+}
+
+/// A text on one line with a limit, so that what is too long costs no more than what fits.
+struct Line {
+    text: String,
+    /// How many characters more it may have.
+    room: usize,
+}
+
+impl Line {
+    /// `None` if the text is longer than the limit.
+    fn with(room: usize, put: impl FnOnce(&mut Self) -> Option<()>) -> Option<String> {
+        let mut line = Self { text: String::new(), room };
+        put(&mut line)?;
+        Some(line.text)
+    }
+
+    fn push(&mut self, text: &str) -> Option<()> {
+        self.room = self.room.checked_sub(text.chars().count())?;
+        self.text.push_str(text);
+        Some(())
+    }
+
+    fn put(&mut self, cel: &Cel) -> Option<()> {
+        match cel {
+            Cel::Atom(text) => self.push(text),
+            Cel::Text(text) => self.push(&quoted(text)),
+            Cel::Member { of, name, optional } => {
+                self.put_operand(of, PRIMARY)?;
+                self.push(".")?;
+                self.push(mark(*optional))?;
+                self.push(name)
             }
-            Self::Index { of, key, optional } => {
-                format!("{}[{}{}]", of.flat_in(PRIMARY), mark(*optional), key.flat())
+            Cel::Index { of, key, optional } => {
+                self.put_operand(of, PRIMARY)?;
+                self.push("[")?;
+                self.push(mark(*optional))?;
+                self.put(key)?;
+                self.push("]")
             }
-            Self::Call { of, name, arguments } => {
-                format!("{}{name}({})", receiver(of.as_deref()), flat_list(arguments))
+            Cel::Call { of, name, arguments } => {
+                if let Some(of) = of {
+                    self.put_operand(of, PRIMARY)?;
+                    self.push(".")?;
+                }
+                self.push(name)?;
+                self.push("(")?;
+                self.put_list(arguments)?;
+                self.push(")")
             }
-            Self::Not(operand) => format!("!{}", operand.flat_in(6)),
-            Self::Chain { operator, operands } => {
-                let texts: Vec<_> = operands
-                    .iter()
-                    .enumerate()
-                    .map(|(index, operand)| operand.flat_in(least(*operator, index)))
-                    .collect();
-                texts.join(&format!(" {} ", operator.symbol()))
+            Cel::Not(operand) => {
+                self.push("!")?;
+                self.put_operand(operand, 6)
             }
-            Self::If { condition, then, otherwise } => {
-                format!("{} ? {} : {}", condition.flat_in(1), then.flat_in(1), otherwise.flat())
+            Cel::Chain { operator, operands } => {
+                let symbol = format!(" {} ", operator.symbol());
+                self.put_all(operands.iter().enumerate(), &symbol, |line, (index, operand)| {
+                    line.put_operand(operand, least(*operator, index))
+                })
             }
-            Self::List(elements) => format!("[{}]", flat_list(elements)),
-            Self::Map(entries) => {
-                let entry = |entry: &Entry<Self>| {
-                    format!("{}{}: {}", mark(entry.optional), entry.key.flat(), entry.value.flat())
-                };
-                format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+            Cel::If { condition, then, otherwise } => {
+                self.put_operand(condition, 1)?;
+                self.push(" ? ")?;
+                self.put_operand(then, 1)?;
+                self.push(" : ")?;
+                self.put(otherwise)
             }
-            Self::Message { name, fields } => {
-                let field = |field: &Entry<String>| {
-                    format!("{}{}: {}", mark(field.optional), field.key, field.value.flat())
-                };
-                format!("{name}{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+            Cel::List(elements) => {
+                self.push("[")?;
+                self.put_list(elements)?;
+                self.push("]")
+            }
+            Cel::Map(entries) => {
+                self.push("{")?;
+                self.put_all(entries, ", ", |line, entry| {
+                    line.push(mark(entry.optional))?;
+                    line.put(&entry.key)?;
+                    line.push(": ")?;
+                    line.put(&entry.value)
+                })?;
+                self.push("}")
+            }
+            Cel::Message { name, fields } => {
+                self.push(name)?;
+                self.push("{")?;
+                self.put_all(fields, ", ", |line, field| {
+                    line.push(mark(field.optional))?;
+                    line.push(&field.key)?;
+                    line.push(": ")?;
+                    line.put(&field.value)
+                })?;
+                self.push("}")
             }
         }
     }
 
-    /// The text as an operand of something that binds this strongly.
-    fn flat_in(&self, precedence: u8) -> String {
-        if self.precedence() < precedence { format!("({})", self.flat()) } else { self.flat() }
+    /// An operand of something that binds this strongly.
+    fn put_operand(&mut self, operand: &Cel, precedence: u8) -> Option<()> {
+        if operand.precedence() >= precedence {
+            return self.put(operand);
+        }
+        self.push("(")?;
+        self.put(operand)?;
+        self.push(")")
+    }
+
+    fn put_list(&mut self, items: &[Cel]) -> Option<()> {
+        self.put_all(items, ", ", Self::put)
+    }
+
+    fn put_all<T>(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+        separator: &str,
+        mut put: impl FnMut(&mut Self, T) -> Option<()>,
+    ) -> Option<()> {
+        for (index, item) in items.into_iter().enumerate() {
+            if index > 0 {
+                self.push(separator)?;
+            }
+            put(self, item)?;
+        }
+        Some(())
     }
 }
 
@@ -101,14 +193,6 @@ fn least(operator: Operator, index: usize) -> u8 {
 
 const fn mark(optional: bool) -> &'static str {
     if optional { "?" } else { "" }
-}
-
-fn receiver(of: Option<&Cel>) -> String {
-    of.map(|of| format!("{}.", of.flat_in(PRIMARY))).unwrap_or_default()
-}
-
-fn flat_list(items: &[Cel]) -> String {
-    items.iter().map(Cel::flat).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether nothing in it can be broken: a name, a text or a path.
@@ -130,8 +214,12 @@ fn is_loop(method: &str) -> bool {
 fn fits_table(choice: &Cel, indent: usize) -> bool {
     match choice {
         Cel::If { condition, then, otherwise } => {
-            let length = condition.flat_in(1).chars().count() + then.flat_in(1).chars().count() + 5;
-            indent + length <= MAX_COLUMNS && fits_table(otherwise, indent)
+            let line = Line::with(MAX_COLUMNS.saturating_sub(indent), |line| {
+                line.put_operand(condition, 1)?;
+                line.push(" ? : ")?;
+                line.put_operand(then, 1)
+            });
+            line.is_some() && fits_table(otherwise, indent)
         }
         _ => true,
     }
@@ -160,8 +248,9 @@ impl Writer {
         line.chars().count()
     }
 
-    fn fits(&self, text: &str, after: usize) -> bool {
-        self.column() + text.chars().count() + after <= MAX_COLUMNS
+    /// How many characters fit on the line before this many.
+    fn room(&self, after: usize) -> usize {
+        MAX_COLUMNS.saturating_sub(self.column() + after)
     }
 
     fn line(&mut self, indent: usize) {
@@ -171,13 +260,12 @@ impl Writer {
 
     /// Writes an expression; lines after the first are indented this much, and so many characters follow the last one.
     fn write(&mut self, expression: &Cel, indent: usize, after: usize) {
-        let flat = expression.flat();
-        if self.fits(&flat, after) {
+        if let Some(flat) = expression.within(self.room(after)) {
             self.out.push_str(&flat);
             return;
         }
         match expression {
-            Cel::Atom(_) | Cel::Text(_) => self.out.push_str(&flat),
+            Cel::Atom(_) | Cel::Text(_) => self.out.push_str(&expression.flat()),
             Cel::Member { of, name, optional } => {
                 let rest = format!(".{}{name}", mark(*optional));
                 self.operand(of, PRIMARY, indent, after + rest.len());
@@ -230,9 +318,9 @@ impl Writer {
     /// Parts of a text, as many on a line as fit.
     fn sum(&mut self, parts: &[Cel], indent: usize, after: usize) {
         for (index, part) in parts.iter().enumerate() {
-            let text = part.flat_in(least(Operator::Plus, index));
+            let text = part.operand_within(least(Operator::Plus, index), usize::MAX).unwrap_or_default();
             let is_last = index + 1 == parts.len();
-            if index > 0 && !self.fits(&text, 3 + if is_last { after } else { 0 }) {
+            if index > 0 && text.chars().count() > self.room(3 + if is_last { after } else { 0 }) {
                 self.line(indent);
                 self.out.push_str("+ ");
             } else if index > 0 {
@@ -293,12 +381,11 @@ impl Writer {
 
     /// The value of a member: lines of an operation are indented below the key.
     fn value(&mut self, value: &Cel, indent: usize, after: usize) {
-        let flat = value.flat();
         let is_path =
             matches!(value, Cel::Call { arguments, .. } if arguments.iter().all(is_word)) || is_word(value);
         if is_path
-            && !self.fits(&flat, after)
-            && indent + INDENT + flat.chars().count() + after <= MAX_COLUMNS
+            && value.within(self.room(after)).is_none()
+            && let Some(flat) = value.within(MAX_COLUMNS.saturating_sub(indent + INDENT + after))
         {
             self.out.truncate(self.out.trim_end_matches(' ').len());
             self.line(indent + INDENT);
@@ -348,10 +435,10 @@ impl Writer {
     fn call(&mut self, of: Option<&Cel>, name: &str, arguments: &[Cel], indent: usize, after: usize) {
         let mut indent = indent;
         if let Some(of) = of {
-            let length = name.len() + 3 + flat_list(arguments).chars().count();
-            let is_short = length + indent + INDENT + after <= MAX_COLUMNS;
+            let room = MAX_COLUMNS.saturating_sub(name.len() + 3 + indent + INDENT + after);
+            let is_short = Line::with(room, |line| line.put_list(arguments)).is_some();
             let has_words = !arguments.is_empty() && arguments.iter().all(is_word);
-            let is_broken = !self.fits(&of.flat_in(PRIMARY), name.len() + 3);
+            let is_broken = of.operand_within(PRIMARY, self.room(name.len() + 3)).is_none();
             let opens_line = is_loop(name) && (is_short || of.has_loop()) || is_short && has_words;
             let start = self.out.len();
             self.operand(of, PRIMARY, indent, name.len() + 3);
@@ -365,12 +452,10 @@ impl Writer {
         }
         self.out.push_str(name);
         self.out.push('(');
-        let flat = flat_list(arguments);
-        match arguments.split_last() {
-            Some((last, short)) if !self.fits(&flat, 1 + after) => {
-                self.arguments(short, last, of.is_none(), indent, after);
-            }
-            _ => self.out.push_str(&flat),
+        let flat = Line::with(self.room(1 + after), |line| line.put_list(arguments));
+        match (flat, arguments.split_last()) {
+            (None, Some((last, short))) => self.arguments(short, last, of.is_none(), indent, after),
+            (flat, _) => self.out.push_str(&flat.unwrap_or_default()),
         }
         self.out.push(')');
     }
@@ -379,13 +464,12 @@ impl Writer {
         let mut is_wrapped = false;
         for argument in short {
             let is_first = self.out.ends_with('(');
-            let text = argument.flat();
             if !is_first {
                 self.out.push(',');
             }
-            if is_first && self.fits(&text, 1) {
+            if is_first && let Some(text) = argument.within(self.room(1)) {
                 self.out.push_str(&text);
-            } else if self.fits(&text, 2) {
+            } else if let Some(text) = argument.within(self.room(2)) {
                 self.out.push(' ');
                 self.out.push_str(&text);
             } else {
@@ -403,8 +487,7 @@ impl Writer {
             Cel::Message { name, .. } => name.len() + 1,
             _ => 1,
         };
-        let flat = last.flat();
-        let is_word = is_word(last) && (self.fits(&flat, 1 + after) || is_function);
+        let is_word = is_word(last) && (is_function || last.within(self.room(1 + after)).is_some());
         let indent = if short.is_empty() && (opens || is_word) {
             indent
         } else if opens && !is_wrapped && self.column() + head < MAX_COLUMNS {
@@ -414,17 +497,14 @@ impl Writer {
             self.line(indent + INDENT);
             indent + INDENT
         };
-        if self.fits(&flat, 1 + after) {
-            self.out.push_str(&flat);
-        } else {
-            self.write(last, indent, 1 + after);
-        }
+        self.write(last, indent, 1 + after);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::convert::cel_text::Entry;
 
     fn long(name: &str) -> Cel {
         Cel::atom(name.repeat(40))
