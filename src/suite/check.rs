@@ -1,6 +1,6 @@
 //! Expectations compared with the outcomes of the engine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::{LAST_APPLIED, World};
 use crate::policy::{CelPolicyKind, Operation, Policy, RuleSummary, Why};
@@ -13,6 +13,7 @@ use crate::value::{ObjectRef, Text, Value};
 
 use super::compare::{in_order_of, is_same, without_noise};
 use super::document::{Expectation, ResourceSpec, Status, Suite};
+use super::objects::ObjectsByName;
 
 const DEFAULT_NAMESPACE: &str = "default";
 const RESOURCE_ERROR: &str = "Resource error: ";
@@ -66,8 +67,9 @@ pub struct Evaluation<'a> {
 /// The rows of a suite: one for each expectation, object and rule that gave a result.
 pub fn check(suite: &Suite, evaluation: &Evaluation<'_>, world: &dyn World) -> Vec<SuiteRow> {
     let mut rows = Vec::new();
+    let objects: Vec<_> = evaluation.runs.iter().map(RunObjects::of).collect();
     for expectation in &suite.results {
-        Checker { expectation, evaluation, world }.rows(&mut rows);
+        Checker { expectation, evaluation, objects: &objects, world }.rows(&mut rows);
     }
     rows
 }
@@ -75,13 +77,35 @@ pub fn check(suite: &Suite, evaluation: &Evaluation<'_>, world: &dyn World) -> V
 /// A line for each name in an expectation that no object has, unless no object has any of its names, and for each generated
 /// object of a rule that generates none.
 pub fn unmatched_names(suite: &Suite, evaluation: &Evaluation<'_>, world: &dyn World) -> Vec<String> {
-    let results = suite.results.iter();
-    results.flat_map(|expectation| Checker { expectation, evaluation, world }.unmatched_names()).collect()
+    let objects: Vec<_> = evaluation.runs.iter().map(RunObjects::of).collect();
+    let names_of =
+        |expectation| Checker { expectation, evaluation, objects: &objects, world }.unmatched_names();
+    suite.results.iter().flat_map(names_of).collect()
+}
+
+/// The objects of a run.
+struct RunObjects<'a> {
+    run: &'a SuiteRun,
+    own: ObjectsByName<'a>,
+    /// Those that the suite names as targets.
+    targets: ObjectsByName<'a>,
+}
+
+impl<'a> RunObjects<'a> {
+    fn of(run: &'a SuiteRun) -> Self {
+        let named = run.targets.iter().filter(|target| target.is_named);
+        Self {
+            run,
+            own: ObjectsByName::of(run.reports.iter()),
+            targets: ObjectsByName::of(named.map(|target| &target.report)),
+        }
+    }
 }
 
 struct Checker<'a> {
     expectation: &'a Expectation,
     evaluation: &'a Evaluation<'a>,
+    objects: &'a [RunObjects<'a>],
     world: &'a dyn World,
 }
 
@@ -91,23 +115,25 @@ impl Checker<'_> {
             Ok(run) => run,
             Err((verdict, reason)) => return rows.push(self.general(verdict, reason)),
         };
+        let RunObjects { run, own, targets } = run;
         let first = rows.len();
-        let targets = run.targets.iter().filter(|target| target.is_named && self.selects(&target.report));
-        let targets: Vec<_> = targets.collect();
-        for target in &targets {
-            self.rows_of_target(&target.report, rows);
+        let targets = self.selected(targets);
+        let mut with_rows: BTreeSet<&ObjectRef> = BTreeSet::new();
+        for (object, target) in &targets {
+            let before = rows.len();
+            self.rows_of_target(target, rows);
+            with_rows.extend((rows.len() > before).then_some(object));
         }
         let has_target_rows = rows.len() > first;
-        let mut selected = run.reports.iter().filter(|report| self.selects(report)).peekable();
-        if selected.peek().is_none() && targets.is_empty() {
+        let selected = self.selected(own);
+        if selected.is_empty() && targets.is_empty() {
             return rows.push(self.general(Verdict::Fail, "Not found: the suite has no such object".into()));
         }
-        for report in selected {
+        for (object, report) in selected {
             let mut of_object = self.rows_of_object(report, run);
+            let is_new = with_rows.insert(object);
             if of_object.is_empty() {
-                let is_its = |row: &SuiteRow| matches!(&row.resource, Subject::Object(object) if Some(object) == report.object.as_ref());
-                let is_known = rows.iter().skip(first).any(is_its);
-                of_object.push(self.unmatched(report, is_known));
+                of_object.push(self.unmatched(report, !is_new));
             }
             rows.append(&mut of_object);
         }
@@ -122,7 +148,7 @@ impl Checker<'_> {
     }
 
     /// The run that the expectation is about, or why there is none.
-    fn run(&self) -> Result<&SuiteRun, (Verdict, String)> {
+    fn run(&self) -> Result<&RunObjects<'_>, (Verdict, String)> {
         let not_found = |what: &str| (Verdict::Fail, format!("Not found: {what}"));
         if let Some(why) = self.evaluation.skipped.get(self.expectation.policy_name()) {
             return Err(why.clone());
@@ -139,8 +165,9 @@ impl Checker<'_> {
             return Err(why.unwrap_or_else(|| not_found("the policy has no such rule")));
         }
         let operation = self.expectation.operation;
-        let mut runs = self.evaluation.runs.iter();
-        runs.find(|run| run.operation == operation).ok_or_else(|| not_found("no run with this operation"))
+        let mut runs = self.objects.iter();
+        runs.find(|objects| objects.run.operation == operation)
+            .ok_or_else(|| not_found("no run with this operation"))
     }
 
     /// The policies of the name in the expectation.
@@ -222,12 +249,26 @@ impl Checker<'_> {
         })
     }
 
-    fn selects(&self, report: &ObjectReport) -> bool {
+    /// The objects that the expectation names, in their order; all if it names none.
+    fn selected<'o>(&self, objects: &ObjectsByName<'o>) -> Vec<(&'o ObjectRef, &'o ObjectReport)> {
         let Expectation { resources, specs, .. } = self.expectation;
-        let Some(object) = &report.object else { return false };
-        resources.is_empty() && specs.is_empty()
-            || resources.iter().any(|expected| self.names(expected, object))
-            || specs.iter().any(|spec| self.specifies(spec, object))
+        if resources.is_empty() && specs.is_empty() {
+            return objects.all.clone();
+        }
+        let of_resources = resources.iter().flat_map(|expected| self.places(expected, objects));
+        let of_specs = specs.iter().flat_map(|spec| self.places_of(spec, objects));
+        let places: BTreeSet<usize> = of_resources.chain(of_specs).collect();
+        places.into_iter().filter_map(|place| objects.all.get(place).copied()).collect()
+    }
+
+    /// The places of the objects that `name` or `namespace/name` means.
+    fn places(&self, expected: &str, objects: &ObjectsByName<'_>) -> impl Iterator<Item = usize> {
+        let name = expected.split_once('/').map_or(expected, |(_, name)| name);
+        objects.named(name, move |object| self.names(expected, object))
+    }
+
+    fn places_of(&self, spec: &ResourceSpec, objects: &ObjectsByName<'_>) -> impl Iterator<Item = usize> {
+        objects.named(&spec.name, move |object| self.specifies(spec, object))
     }
 
     /// Whether `name` or `namespace/name` means an object.
@@ -255,15 +296,14 @@ impl Checker<'_> {
                 "{pointer}: the rule is no generate rule: a generated object is not looked for"
             ));
         }
-        let run = self.evaluation.runs.iter().find(|run| run.operation == *operation);
-        let targets = run.iter().flat_map(|run| &run.targets);
-        let targets = targets.filter(|target| target.is_named).map(|target| &target.report);
-        let reports = run.iter().flat_map(|run| &run.reports).chain(targets);
-        let objects: Vec<&ObjectRef> = reports.filter_map(|report| report.object.as_ref()).collect();
-        let has = |expected: &dyn Fn(&ObjectRef) -> bool| objects.iter().any(|object| expected(object));
-        let missing = resources.iter().filter(|expected| !has(&|object| self.names(expected, object)));
-        let missing = missing.map(ToString::to_string);
-        let unspecified = specs.iter().filter(|spec| !has(&|object| self.specifies(spec, object)));
+        let run = self.objects.iter().find(|objects| objects.run.operation == *operation);
+        let objects: Vec<&ObjectsByName<'_>> =
+            run.into_iter().flat_map(|run| [&run.own, &run.targets]).collect();
+        let has = |expected: &str| objects.iter().any(|of| self.places(expected, of).next().is_some());
+        let missing = resources.iter().filter(|expected| !has(expected)).map(ToString::to_string);
+        let specified =
+            |spec: &ResourceSpec| objects.iter().any(|of| self.places_of(spec, of).next().is_some());
+        let unspecified = specs.iter().filter(|spec| !specified(spec));
         let missing: Vec<String> =
             missing.chain(unspecified.map(|spec| format!("{}/{}", spec.namespace, spec.name))).collect();
         if missing.len() == resources.len() + specs.len() {

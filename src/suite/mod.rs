@@ -9,6 +9,7 @@ mod compare;
 mod coverage;
 mod document;
 mod mutants;
+mod objects;
 mod parts;
 
 pub use check::{Evaluation, ExpectedFiles, SuiteRun, TargetState, UnreadableFile, check, unmatched_names};

@@ -1,5 +1,7 @@
 //! What suites reach of the conditions and anchors of a rule.
 
+use std::collections::BTreeSet;
+
 use crate::patch::anchors;
 use crate::policy::Policy;
 use crate::report::{ObjectReport, PartCoverage, RuleReport, Trace};
@@ -25,14 +27,14 @@ pub(super) fn parts<'r>(
     let (name, rules) = (policy.full_name(), policy.rules());
     let Some(rule_name) = rules.get(index).map(|rule| rule.name) else { return all };
     for report in reports {
-        let mut seen: Vec<(Text, bool)> = Vec::new();
+        let mut seen: BTreeSet<(Text, bool)> = BTreeSet::new();
         for (of_policy, of_rule) in report.rules() {
             if of_policy.policy == name && of_rule.rule == *rule_name {
                 rule.look_at(of_rule, &mut seen);
             }
         }
         for part in &mut all {
-            let has = |wanted: bool| seen.iter().any(|(path, held)| *path == part.path && *held == wanted);
+            let has = |wanted: bool| seen.contains(&(part.path.clone(), wanted));
             part.held += usize::from(has(true));
             part.failed += usize::from(has(false));
         }
@@ -84,7 +86,7 @@ impl<'a> Rule<'a> {
     }
 
     /// Adds what a report on the rule shows.
-    fn look_at(&self, report: &RuleReport, seen: &mut Vec<(Text, bool)>) {
+    fn look_at(&self, report: &RuleReport, seen: &mut BTreeSet<(Text, bool)>) {
         let empty = Trace::default();
         let trace = report.trace.as_deref().unwrap_or(&empty);
         match self {
@@ -96,7 +98,7 @@ impl<'a> Rule<'a> {
                         (None, Some(iteration)) => Pointer::ROOT.key("mutate").join(&iteration.place),
                         (None, None) => Pointer::ROOT,
                     };
-                    seen.push((path(&block.key("preconditions").join(&condition.pointer)), condition.met));
+                    seen.insert((path(&block.key("preconditions").join(&condition.pointer)), condition.met));
                 }
                 for (place, anchor) in &trace.anchors {
                     let outcomes = [(anchor.held, true), (anchor.failed, false)];
@@ -107,7 +109,7 @@ impl<'a> Rule<'a> {
             Self::Cel(_) => {
                 for expression in &trace.expressions {
                     if let (Ok(Value::Bool(met)), Some(name)) = (&expression.value, &expression.name) {
-                        seen.push((condition_name(name), *met));
+                        seen.insert((condition_name(name), *met));
                     }
                 }
             }
