@@ -111,14 +111,16 @@ impl<'a> OverlayBuilder<'a> {
     }
 
     /// The value of a condition as a patch, if it contains add anchors.
-    fn adds(&self, value: &Value) -> Result<Option<OverlayNode>, PatchError> {
+    fn adds(&self, value: &Value) -> Result<Option<Box<OverlayNode>>, PatchError> {
         if !contains_add_anchor(value) {
             return Ok(None);
         }
         // Conditions may contain all anchors, which is no divergence.
         let lenient = DivergenceTracker::new(Semantics::Kyverno);
         let prescan = Prescan::scan(value)?;
-        OverlayBuilder { tracker: &lenient, at: self.at.clone(), prescan }.build(value).map(Some)
+        OverlayBuilder { tracker: &lenient, at: self.at.clone(), prescan }
+            .build(value)
+            .map(|node| Some(Box::new(node)))
     }
 }
 

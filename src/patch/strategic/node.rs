@@ -69,7 +69,7 @@ pub(super) struct Condition {
     pub(super) value: Value,
     pub(super) matcher: Matcher,
     /// The value as a patch, if it contains add anchors.
-    pub(super) adds: Option<OverlayNode>,
+    pub(super) adds: Option<Box<OverlayNode>>,
 }
 
 /// What a node of an overlay or its descendants contain.

@@ -32,7 +32,7 @@ enum Kind {
     /// Alternatives of terms; `None` if there are too many to compile them all.
     Text {
         whole: Text,
-        compiled: Option<Vec<Vec<Term>>>,
+        compiled: Option<Box<[Box<[Term]>]>>,
     },
     /// A list, which matches nothing.
     List,
@@ -47,8 +47,8 @@ const MAX_COMPILED_SEPARATORS: usize = 1000;
 #[derive(Clone, Debug)]
 enum Term {
     Compare(Comparison, Operand),
-    Within(Operand, Operand),
-    Outside(Operand, Operand),
+    Within(Box<[Operand; 2]>),
+    Outside(Box<[Operand; 2]>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -164,8 +164,10 @@ impl Term {
             }
         }
         match Range::parse(text) {
-            Some(Range { low, high, outside: true }) => Self::Outside(Operand::new(low), Operand::new(high)),
-            Some(Range { low, high, outside: false }) => Self::Within(Operand::new(low), Operand::new(high)),
+            Some(Range { low, high, outside }) => {
+                let ends = Box::new([low, high].map(Operand::new));
+                if outside { Self::Outside(ends) } else { Self::Within(ends) }
+            }
             None => Self::Compare(Comparison::Equal, Operand::new(text.trim())),
         }
     }
@@ -173,11 +175,13 @@ impl Term {
     fn matches(&self, subject: &Subject<'_>) -> bool {
         match self {
             Self::Compare(comparison, operand) => operand.compare(*comparison, subject),
-            Self::Within(low, high) => {
+            Self::Within(ends) => {
+                let [low, high] = &**ends;
                 low.compare(Comparison::GreaterOrEqual, subject)
                     && high.compare(Comparison::LessOrEqual, subject)
             }
-            Self::Outside(low, high) => {
+            Self::Outside(ends) => {
+                let [low, high] = &**ends;
                 low.compare(Comparison::Less, subject) || high.compare(Comparison::Greater, subject)
             }
         }

@@ -333,10 +333,10 @@ impl<'a> DocumentedPlanner<'a> {
             self.decide_add(entry, member);
             plans.push(self.within(entry, |this| match (&entry.kind, member) {
                 (EntryKind::Add(node), None) => this.plan(node, None, place),
-                (
-                    EntryKind::Plain(node) | EntryKind::Condition(Condition { adds: Some(node), .. }),
-                    member,
-                ) => this.adds(node, member, place),
+                (EntryKind::Plain(node), member) => this.adds(node, member, place),
+                (EntryKind::Condition(Condition { adds: Some(node), .. }), member) => {
+                    this.adds(node, member, place)
+                }
                 (EntryKind::Add(_), Some(_)) | (EntryKind::Condition(Condition { adds: None, .. }), _) => {
                     Ok(None)
                 }
