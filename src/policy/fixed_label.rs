@@ -18,7 +18,7 @@ pub struct FixedLabelPolicy {
     resource: Text,
     /// The label's value; the key is the name of the policy.
     pub(crate) value: Text,
-    paths: RulePaths,
+    paths: Box<RulePaths>,
 }
 
 /// Reads a policy: `metadata.name`, `spec.resource` and `spec.value`.
@@ -39,7 +39,7 @@ pub(super) fn parse(document: &Value, _dialect: Dialect) -> Result<Policy, Vec<P
     let name = decoder.required_text(metadata.1, &metadata.0, "name").cloned().unwrap_or_default();
     let resource = decoder.required_text(spec.1, &spec.0, "resource").cloned().unwrap_or_default();
     let value = decoder.required_text(spec.1, &spec.0, "value").cloned().unwrap_or_default();
-    let mut paths = RulePaths::default();
+    let mut paths = Box::<RulePaths>::default();
     paths.writes.insert_keys(&["metadata", "labels", &name]);
     let meta = Meta::new("FixedLabelPolicy", name);
     let policy = decoder.finish(FixedLabelPolicy { meta, resource, value, paths }).map(Policy::FixedLabel);

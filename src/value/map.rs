@@ -8,10 +8,8 @@ use std::{slice, vec};
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
+use super::tags::{TAGS, Tags};
 use super::{Text, Value};
-
-/// Up to this length, linear search is faster than hashing.
-const LINEAR_SEARCH_MAX: usize = 16;
 
 /// What a member is looked up by: a string of any type. A [`Text`] is compared fastest.
 pub trait Key {
@@ -64,14 +62,38 @@ impl<K: Key + ?Sized> Key for &K {
 #[derive(Clone)]
 pub struct Map<V = Value> {
     members: Vec<(Text, V)>,
-    /// The keys, at the same indexes, if there are many.
-    places: Option<Box<IndexSet<Text, RandomState>>>,
+    search: Search,
+}
+
+/// How members are found.
+#[derive(Clone)]
+enum Search {
+    /// A few.
+    Tags(Tags),
+    /// Many: the keys, at the same indexes.
+    Places(Box<IndexSet<Text, RandomState>>),
+}
+
+impl Search {
+    fn of<'k>(keys: impl ExactSizeIterator<Item = &'k Text>) -> Self {
+        if keys.len() > TAGS {
+            Self::Places(Box::new(keys.cloned().collect()))
+        } else {
+            Self::Tags(Tags::of(keys.map(Text::as_str)))
+        }
+    }
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Self::Tags(Tags::default())
+    }
 }
 
 impl<V> Map<V> {
     /// An empty map with this capacity.
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { members: Vec::with_capacity(capacity), places: None }
+        Self { members: Vec::with_capacity(capacity), search: Search::default() }
     }
 
     /// Gives back the capacity that it does not use.
@@ -92,7 +114,7 @@ impl<V> Map<V> {
     {
         let mut members = Vec::with_capacity(self.members.len() + more);
         members.extend_from_slice(&self.members);
-        Self { members, places: self.places.clone() }
+        Self { members, search: self.search.clone() }
     }
 
     /// A copy of the first members, with this capacity.
@@ -120,9 +142,12 @@ impl<V> Map<V> {
 
     /// The index of a key.
     pub fn get_index_of(&self, key: &(impl Key + ?Sized)) -> Option<usize> {
-        match &self.places {
-            None => self.members.iter().position(|(known, _)| key.is(known)),
-            Some(places) => places.get_index_of(key.as_str()),
+        match &self.search {
+            Search::Tags(tags) => {
+                let is = |index: usize| self.members.get(index).is_some_and(|(known, _)| key.is(known));
+                tags.find(key.as_str(), self.members.len(), is)
+            }
+            Search::Places(places) => places.get_index_of(key.as_str()),
         }
     }
 
@@ -138,10 +163,7 @@ impl<V> Map<V> {
 
     /// The value of this key.
     pub fn get(&self, key: &(impl Key + ?Sized)) -> Option<&V> {
-        match &self.places {
-            None => self.members.iter().find(|(known, _)| key.is(known)).map(|(_, value)| value),
-            Some(places) => self.members.get(places.get_index_of(key.as_str())?).map(|(_, value)| value),
-        }
+        self.members.get(self.get_index_of(key)?).map(|(_, value)| value)
     }
 
     /// The value of this key, which likely is at this index.
@@ -204,19 +226,22 @@ impl<V> Map<V> {
         let before = self.shift_remove(&key);
         let index = index.min(self.members.len());
         self.members.insert(index, (key, value));
-        self.places =
-            (self.members.len() > LINEAR_SEARCH_MAX).then(|| Box::new(self.keys().cloned().collect()));
+        self.search = Search::of(self.keys());
         before
     }
 
     /// Appends a member whose key is new; returns its index.
     pub(crate) fn push(&mut self, key: Text, value: V) -> usize {
         let index = self.members.len();
-        if let Some(places) = &mut self.places {
-            places.insert(key.clone());
-        } else if index == LINEAR_SEARCH_MAX {
-            let keys = self.members.iter().map(|(key, _)| key);
-            self.places = Some(Box::new(keys.chain([&key]).cloned().collect()));
+        match &mut self.search {
+            Search::Tags(tags) if index < TAGS => tags.set(index, &key),
+            Search::Tags(_) => {
+                let keys = self.members.iter().map(|(key, _)| key);
+                self.search = Search::Places(Box::new(keys.chain([&key]).cloned().collect()));
+            }
+            Search::Places(places) => {
+                places.insert(key.clone());
+            }
         }
         self.members.push((key, value));
         index
@@ -230,8 +255,11 @@ impl<V> Map<V> {
     /// As [`Map::shift_remove`]; returns the index and the key too.
     pub fn shift_remove_full(&mut self, key: &(impl Key + ?Sized)) -> Option<(usize, Text, V)> {
         let index = self.get_index_of(key)?;
-        if let Some(places) = &mut self.places {
-            places.shift_remove_index(index);
+        match &mut self.search {
+            Search::Tags(tags) => tags.remove(index),
+            Search::Places(places) => {
+                places.shift_remove_index(index);
+            }
         }
         let (key, value) = self.members.remove(index);
         Some((index, key, value))
@@ -239,9 +267,10 @@ impl<V> Map<V> {
 
     /// Keeps the members that satisfy the predicate.
     pub fn retain(&mut self, mut keep: impl FnMut(&Text, &mut V) -> bool) {
+        let before = self.members.len();
         self.members.retain_mut(|(key, value)| keep(key, value));
-        if self.places.is_some() {
-            self.places = Some(Box::new(self.keys().cloned().collect()));
+        if self.members.len() < before {
+            self.search = Search::of(self.keys());
         }
     }
 
@@ -273,7 +302,7 @@ impl<V> Map<V> {
 
 impl<V> Default for Map<V> {
     fn default() -> Self {
-        Self { members: Vec::new(), places: None }
+        Self { members: Vec::new(), search: Search::default() }
     }
 }
 
@@ -478,9 +507,7 @@ mod tests {
 
     #[test]
     fn few_and_many_members_behave_alike() {
-        for size in
-            [0, 1, LINEAR_SEARCH_MAX - 1, LINEAR_SEARCH_MAX, LINEAR_SEARCH_MAX + 1, 10 * LINEAR_SEARCH_MAX]
-        {
+        for size in [0, 1, TAGS - 1, TAGS, TAGS + 1, 10 * TAGS] {
             let mut map = of(0..size);
             check(&map);
             assert_eq!(map.len(), size);
@@ -500,7 +527,7 @@ mod tests {
 
     #[test]
     fn removing_a_member_keeps_the_order() {
-        for size in [4, 4 * LINEAR_SEARCH_MAX] {
+        for size in [4, 4 * TAGS] {
             let mut map = of(0..size);
             map.shift_remove("1");
             map.insert("1".into(), Value::Null);
@@ -511,7 +538,7 @@ mod tests {
 
     #[test]
     fn a_member_is_inserted_at_an_index() {
-        for size in [4, LINEAR_SEARCH_MAX, 4 * LINEAR_SEARCH_MAX] {
+        for size in [4, TAGS, 4 * TAGS] {
             let mut map = of(0..size);
             map.shift_insert(1, "3".into(), Value::Null);
             map.shift_insert(1, "x".into(), Value::Null);
@@ -525,7 +552,7 @@ mod tests {
 
     #[test]
     fn maps_are_equal_in_any_order() {
-        for size in [3, 3 * LINEAR_SEARCH_MAX] {
+        for size in [3, 3 * TAGS] {
             assert_eq!(of(0..size), of((0..size).rev()));
             assert_ne!(of(0..size), of(1..=size));
             assert_ne!(of(0..size), of(0..=size));

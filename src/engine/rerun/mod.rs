@@ -212,7 +212,7 @@ impl Differences {
 
     /// Whether a policy may read or write one of them.
     pub(super) fn concern(&self, policy: &Ran<'_>) -> bool {
-        policy.paths().any(|paths| paths.intersects(&self.paths))
+        !self.found.is_empty() && policy.paths().any(|paths| paths.intersects(&self.paths))
     }
 
     /// Whether a policy does the same with them, because what it reads is equal, and it sets what it writes to other values
