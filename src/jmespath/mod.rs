@@ -22,6 +22,7 @@ mod taint;
 #[cfg(test)]
 mod testing;
 mod tree;
+mod typed_results;
 
 use std::fmt;
 use std::sync::Arc;

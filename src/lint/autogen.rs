@@ -8,10 +8,10 @@ use super::{Lint, LintLevel, Rule};
 
 /// Adds a finding about a rule that is for Pods, although the policy does not say so.
 pub(super) fn check(policy: &Value, rule: &Rule<'_>, evaluated: &[Text], found: &mut Vec<Lint>) {
-    let mut kinds = rule.kinds().peekable();
-    let is_for_pods = kinds.peek().is_some() && kinds.all(|kind| matches!(kind, "Pod" | "v1/Pod"));
     let is_chosen = policy.path(&["metadata", "annotations", AUTOGEN_ANNOTATION]).is_some();
-    let Some(name) = rule.name().filter(|_| is_for_pods && !is_chosen && !rule.has_targets()) else { return };
+    let Some(name) = rule.name().filter(|_| rule.is_for_pods() && !is_chosen && !rule.has_targets()) else {
+        return;
+    };
     let is_generated = |other: &Text| other.strip_prefix("autogen-").is_some_and(|written| *written == *name);
     if !evaluated.is_empty() && !evaluated.iter().any(is_generated) {
         found.push(rule.found(

@@ -2,6 +2,8 @@
 
 use crate::diagnostics::Code;
 use crate::patch::{Anchor, is_unsupported_directive};
+use crate::pattern::Range;
+use crate::policy::each_expression;
 use crate::semantics::Divergence;
 use crate::value::{Map, Number, Pointer, Text, Value};
 
@@ -16,7 +18,7 @@ pub(super) fn found(rule: &Rule<'_>, divergence: Divergence, at: Pointer) -> Lin
 
     // For these it depends on the objects whether anything differs.
     let level = match divergence {
-        D::AddAnchorInList | D::EmptyMap | D::WholePolicyRequest => LintLevel::Info,
+        D::AddAnchorInList | D::EmptyMap | D::LiteralPatchElement | D::WholePolicyRequest => LintLevel::Info,
         _ => LintLevel::Warning,
     };
     let help = match divergence {
@@ -29,7 +31,7 @@ pub(super) fn found(rule: &Rule<'_>, divergence: Divergence, at: Pointer) -> Lin
         D::ConditionWritten | D::ConditionList | D::ForeignAnchor | D::RepeatedKey => {
             "write the condition as a precondition"
         }
-        D::AnchorShapedText | D::EmptyMap | D::RoundedInteger => "use a JSON patch",
+        D::AnchorShapedText | D::EmptyMap | D::LiteralPatchElement | D::RoundedInteger => "use a JSON patch",
         D::TypedLabel => "quote the value",
         D::PatchDirective => "use `$patch`, or a JSON patch",
         D::ForeachBadList => "write the list as an expression without braces",
@@ -39,6 +41,9 @@ pub(super) fn found(rule: &Rule<'_>, divergence: Divergence, at: Pointer) -> Lin
         D::BracketedYaml => "write it as a YAML list without brackets, or as JSON",
         D::WholePolicyRequest => "give each rule with targets a policy of its own",
         D::EmptyExclude => "name the kinds, or remove the filter",
+        D::AutogenTargets => "give each rule with targets a policy of its own, or turn autogen off",
+        D::MissingComma => "write the commas",
+        D::CompareResult => "compare the number as text: to_string(elementIndex) == '0'",
         _ => "write what does the same in both, as on the page of the divergence",
     };
     let message = format!(
@@ -54,6 +59,7 @@ pub(super) fn found(rule: &Rule<'_>, divergence: Divergence, at: Pointer) -> Lin
 pub(super) fn check(rule: &Rule<'_>, lints: &mut Vec<Lint>) {
     let mut finder = Finder { rule, lints };
     finder.excludes();
+    finder.expressions();
     if let Some(mutate) = rule.mutate() {
         finder.targets(mutate);
         for legacy in ["overlay", "patches"] {
@@ -65,10 +71,21 @@ pub(super) fn check(rule: &Rule<'_>, lints: &mut Vec<Lint>) {
     }
 }
 
-/// Adds a finding about the first rule with targets that has other rules beside it.
-pub(super) fn check_all(rules: &[Rule<'_>], lints: &mut Vec<Lint>) {
+/// Adds findings about rules with targets that have other rules beside them.
+pub(super) fn check_all(rules: &[Rule<'_>], evaluated: &[Text], lints: &mut Vec<Lint>) {
     if let Some(rule) = rules.iter().find(|rule| rule.has_targets()).filter(|_| rules.len() > 1) {
         lints.push(found(rule, Divergence::WholePolicyRequest, rule.at.key("mutate").key("targets")));
+    }
+    let is_generated = |name: &Text| {
+        let written = name.strip_prefix("autogen-");
+        written
+            .is_some_and(|written| rules.iter().any(|rule| rule.name().is_some_and(|name| *name == *written)))
+    };
+    // Where autogen makes rules, Kyverno makes them of all rules for Pods.
+    if evaluated.iter().any(is_generated) {
+        for rule in rules.iter().filter(|rule| rule.has_targets() && rule.is_for_pods()) {
+            lints.push(found(rule, Divergence::AutogenTargets, rule.at.key("match")));
+        }
     }
 }
 
@@ -118,6 +135,22 @@ impl Finder<'_, '_> {
             if is_without_content {
                 self.add(Divergence::EmptyExclude, at.key("any").index(index));
             }
+        }
+    }
+
+    /// Expressions that Kyverno reads or compares in its own way.
+    fn expressions(&mut self) {
+        let mut all = Vec::new();
+        each_expression(self.rule.value, &mut |at, expression| {
+            let divergences = expression.divergences();
+            let shown = [Divergence::MissingComma, Divergence::CompareResult];
+            all.extend(
+                shown.into_iter().filter(|one| divergences.contains(*one)).map(|one| (one, at.clone())),
+            );
+        });
+        all.dedup();
+        for (divergence, at) in all {
+            self.add(divergence, self.rule.at.join(&at));
         }
     }
 
@@ -294,7 +327,7 @@ fn is_pattern(text: &str) -> bool {
         let literal = part.split_once("}}").map_or(part, |(_, literal)| literal);
         literal.contains(['*', '?', '|', '&'])
     };
-    text.split("{{").any(has_wildcard) || text.starts_with(['<', '>', '!'])
+    text.split("{{").any(has_wildcard) || text.starts_with(['<', '>', '!']) || Range::parse(text).is_some()
 }
 
 /// Whether a label is no string; `null` is refused by all.

@@ -73,7 +73,7 @@ pub fn lint(policy: &Value, evaluated: &[Text]) -> Vec<Lint> {
         autogen::check(policy, rule, evaluated, &mut found);
     }
     order::check(policy, &rules, &mut found);
-    divergences::check_all(&rules, &mut found);
+    divergences::check_all(&rules, evaluated, &mut found);
     found
 }
 
@@ -109,6 +109,12 @@ impl<'v> Rule<'v> {
     fn texts(filter: &'v Value, name: &str) -> impl Iterator<Item = &'v str> {
         let list = filter.path(&["resources", name]).and_then(Value::as_array).unwrap_or_default();
         list.iter().filter_map(Value::as_str)
+    }
+
+    /// Whether it is for Pods alone.
+    fn is_for_pods(&self) -> bool {
+        let mut kinds = self.kinds().peekable();
+        kinds.peek().is_some() && kinds.all(|kind| matches!(kind, "Pod" | "v1/Pod"))
     }
 
     /// The selectors of kinds of all filters.

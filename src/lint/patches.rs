@@ -121,6 +121,14 @@ impl Finder<'_, '_> {
                 self.path.push(None);
                 for (index, element) in items.iter().enumerate() {
                     let at = at.index(index);
+                    // It matters where the object has no such list; containers are always there.
+                    if is_directive(element) && name != "containers" {
+                        self.found.push(divergences::found(
+                            self.rule,
+                            Divergence::LiteralPatchElement,
+                            at.clone(),
+                        ));
+                    }
                     if let Some(merge_key) =
                         merge_key.as_deref().filter(|merge_key| lacks(element, merge_key))
                     {
@@ -183,6 +191,11 @@ fn is_element(path: &str) -> bool {
     let (last, list) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
     let is_index = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
     last == "-" || is_index && !MAPS.contains(&list)
+}
+
+/// Whether an element says no more than how its list is patched.
+fn is_directive(element: &Value) -> bool {
+    element.as_object().is_some_and(|members| members.len() == 1 && members.contains_key("$patch"))
 }
 
 /// Whether an element has neither the key nor, at any depth, an anchor, a directive or a variable as a key.

@@ -219,3 +219,63 @@ fn filters_of_any_that_exclude_nothing_are_found() {
     assert_eq!(of("{any: [{resources: {names: [a]}}]}"), Vec::<String>::new());
     assert_eq!(of("{all: [{resources: {names: []}}]}"), Vec::<String>::new());
 }
+
+#[test]
+fn expressions_that_kyverno_reads_otherwise_are_found_once_for_each_text() {
+    let overlay = |text: &str| {
+        format!("{MATCH}mutate:\n  patchStrategicMerge: {{metadata: {{labels: {{a: \"{text}\"}}}}}}\n")
+    };
+    let at = "KYV912 /spec/rules/0/mutate/patchStrategicMerge/metadata/labels/a";
+    assert_eq!(found(&overlay("{{ join('-' keys(@)) }}{{ join('-' keys(b)) }}")), [at]);
+    assert_eq!(found(&overlay("{{ compare(a, b) == `0` }}")), [at]);
+    assert_eq!(found(&overlay("{{ to_string(compare(a, b)) == '0' }}")), Vec::<String>::new());
+    let list = "context: [{name: c, variable: {jmesPath: \"compare(a, b) > `0`\"}}]\n";
+    assert_eq!(found(&format!("{MATCH}{LABEL}{list}")), ["KYV912 /spec/rules/0/context/0/variable/jmesPath"]);
+}
+
+#[test]
+fn autogen_makes_rules_of_rules_with_targets_beside_others() {
+    let policy = |kind: &str| {
+        let text = format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: t\n    \
+             match: {{any: [{{resources: {{kinds: [{kind}]}}}}]}}\n    mutate:\n      \
+             targets: [{{apiVersion: v1, kind: Secret, name: s}}]\n      \
+             patchStrategicMerge: {{metadata: {{labels: {{a: b}}}}}}\n  - name: r\n    \
+             match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n    {LABEL}"
+        );
+        parse_value(&text).unwrap()
+    };
+    let found = |policy: &Value, evaluated: &[Text]| {
+        let all = lint(policy, evaluated).into_iter().filter(|one| one.message.contains("KYV-D28"));
+        all.map(|one| one.pointer.to_json_pointer()).collect::<Vec<_>>()
+    };
+    let generated = ["t", "r", "autogen-r"].map(Text::from);
+    assert_eq!(found(&policy("Pod"), &generated), ["/spec/rules/0/match"]);
+    assert_eq!(found(&policy("Secret"), &generated), Vec::<String>::new());
+    assert_eq!(found(&policy("Pod"), &generated[..2]), Vec::<String>::new());
+}
+
+#[test]
+fn ranges_in_a_condition_are_written_as_they_are() {
+    let rule = |value: &str| {
+        format!(
+            "{MATCH}mutate: {{patchStrategicMerge: {{spec: {{(selector): {{a: \"{value}\"}}, x: y}}}}}}\n"
+        )
+    };
+    let at = "KYV912 /spec/rules/0/mutate/patchStrategicMerge/spec/(selector)";
+    assert_eq!(found(&rule("10-20")), [at]);
+    assert_eq!(found(&rule("ten-20")), Vec::<String>::new());
+}
+
+#[test]
+fn a_directive_alone_needs_a_list_in_the_object() {
+    let rule = |list: &str| {
+        format!(
+            "match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\nmutate: {{patchStrategicMerge: {{spec: {{{list}: \
+             [{{$patch: replace}}, {{name: a}}]}}}}}}\n"
+        )
+    };
+    let at = "KYV912 /spec/rules/0/mutate/patchStrategicMerge/spec/initContainers/0";
+    assert_eq!(found(&rule("initContainers")), [at]);
+    assert_eq!(found(&rule("containers")), Vec::<String>::new());
+}

@@ -81,7 +81,11 @@ const MODULES: &[(&str, &[&str], bool)] = &[
         ],
         false,
     ),
-    ("lint", &["admission", "cel", "diagnostics", "patch", "policy", "semantics", "yaml", "value"], false),
+    (
+        "lint",
+        &["admission", "cel", "diagnostics", "patch", "pattern", "policy", "semantics", "yaml", "value"],
+        false,
+    ),
     ("drift", &["admission", "engine", "patch", "report", "value"], false),
     (
         "proof",

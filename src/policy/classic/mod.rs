@@ -6,6 +6,7 @@ mod conditions;
 mod context;
 mod exception;
 mod exceptions;
+mod expressions;
 mod field_checks;
 mod filter;
 mod findings;
@@ -43,6 +44,7 @@ pub use exception::PolicyException;
 pub use exceptions::PolicyExceptions;
 pub(super) use load::parse;
 
+pub use expressions::each_expression;
 pub use mutation::{
     Edit, ForeachEntry, LegacyMutation, LegacyPart, MutateExisting, Mutation, Order, Patch, Target,
 };

@@ -12,10 +12,11 @@ use crate::policy::warning::{Warning, WarningCause};
 use crate::resources::{ApiResource, Resources};
 use crate::semantics::DivergenceTracker;
 use crate::value::{Pointer, Segment, Text, Value, shortened};
-use crate::variables::{Query, replace_variables};
+use crate::variables::Query;
 
+use super::expressions::{is_expression, variables};
 use super::strings::each_string;
-use super::variable_checks::{MAX_NESTING, USER_NAMES};
+use super::variable_checks::USER_NAMES;
 use super::written::{WrittenRule, filters, kinds, mutates, targets};
 
 /// A variable whose braces are apart.
@@ -142,7 +143,7 @@ impl Finder<'_> {
 
     /// Looks at the variables of a string from the inside out, or at the expression that it is.
     fn text(&mut self, text: &Text) {
-        if self.is_expression() {
+        if is_expression(self.at.segments().get(self.below..).unwrap_or_default()) {
             return self.expression(text);
         }
         if self.is_condition_key() && BARE.is_match(text) {
@@ -154,33 +155,12 @@ impl Finder<'_> {
         if !text.contains("{{") {
             return;
         }
-        let mut rest = text.to_string();
-        for _ in 0..MAX_NESTING {
-            let mut expressions = Vec::new();
-            let next = replace_variables(&rest, |expression| {
-                expressions.push(expression.to_owned());
-                "null".into()
-            });
-            expressions.iter().for_each(|expression| self.expression(expression));
-            match next {
-                Some(next) => rest = next,
-                None => break,
-            }
-        }
+        let (expressions, rest) = variables(text);
+        expressions.iter().for_each(|expression| self.expression(expression));
         let open = rest.match_indices("{{").find(|(start, _)| !rest[..*start].ends_with('\\'));
         if let Some((start, _)) = open {
             let text = shortened(&rest[start..], MAX_SHOWN_CHARS);
             self.add(WarningCause::OpenVariable { text });
-        }
-    }
-
-    /// Whether strings at this place are expressions without braces: `list` of a foreach, `jmesPath` in a context.
-    fn is_expression(&self) -> bool {
-        let is = |segment: &Segment, name: &str| matches!(segment, Segment::Key(key) if **key == *name);
-        match self.at.segments().get(self.below..).unwrap_or_default() {
-            [.., foreach, Segment::Index(_), list] if is(foreach, "foreach") && is(list, "list") => true,
-            [.., context, Segment::Index(_), _, path] => is(context, "context") && is(path, "jmesPath"),
-            _ => false,
         }
     }
 
