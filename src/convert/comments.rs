@@ -29,7 +29,7 @@ impl Comments {
             collect_scalars(document, policy, at, &mut scalars);
         }
         scalars.sort_by_key(|scalar| (scalar.start, scalar.end));
-        let found = comments(document, &lines_of(document, at), &scalars);
+        let found = comments(document, &lines_of(document, at, &scalars), &scalars);
         let mut rules = Vec::new();
         let mut from = start;
         for index in 0..count {
@@ -90,17 +90,27 @@ fn head(document: &Document) -> Vec<String> {
     lines.take_while(|line| line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// The lines of a policy with what follows it, as offsets in the source: those of an item of a list end with its last line.
-fn lines_of(document: &Document, at: &Pointer) -> Range<usize> {
+/// The lines of a policy, as offsets in the source: those of an item of a list end with its last value, and comments after
+/// it that are indented like its members.
+fn lines_of(document: &Document, at: &Pointer, scalars: &[Range<usize>]) -> Range<usize> {
     let all = document.range();
-    match document.span(at) {
-        Some(span) if !at.is_root() => {
-            let base = all.start;
-            let before = document.text().get(..span.start.saturating_sub(base)).unwrap_or_default();
-            base + before.rfind('\n').map_or(0, |index| index + 1)..line_end(document, span.end)
+    let Some(span) = document.span(at).filter(|_| !at.is_root()) else { return all.clone() };
+    let (base, text) = (all.start, document.text());
+    let before = text.get(..span.start.saturating_sub(base)).unwrap_or_default();
+    let start = base + before.rfind('\n').map_or(0, |index| index + 1);
+    let indent = span.start - start;
+    let last = scalars.iter().map(|scalar| scalar.end).filter(|end| *end <= span.end).max();
+    let mut end = line_end(document, last.unwrap_or(span.start));
+    let rest = text.get(end.saturating_sub(base)..).unwrap_or_default();
+    for line in rest.split_inclusive('\n') {
+        let own = line.trim_start();
+        let is_own = own.starts_with('#') && line.len() - own.len() >= indent;
+        if !own.is_empty() && !is_own {
+            break;
         }
-        _ => all.clone(),
+        end += line.len();
     }
+    start..end
 }
 
 /// The comments in lines of a document with their offsets: lines of their own, and those behind values.
@@ -172,5 +182,31 @@ fn collect_scalars(document: &Document, value: &Value, at: &Pointer, found: &mut
             }
         }
         _ => found.extend(document.span(at)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::yaml::{Limits, Source, read};
+
+    use super::*;
+
+    #[test]
+    fn policies_of_a_list_have_the_comments_of_their_own_lines() {
+        let policy = |name: &str| {
+            format!(
+                "# above {name}\n- metadata: {{name: {name}}}\n  spec:\n    rules:\n    # rule of {name}\n    - name: r # behind\n    # after {name}\n\n"
+            )
+        };
+        let text = format!("items:\n{}{}# end\n", policy("a"), policy("b"));
+        let documents = read(&Arc::new(Source::new("list", text)), &Limits::default()).unwrap();
+        let rule = Pointer::ROOT.key("spec").key("rules").index(0);
+        for (index, name) in ["a", "b"].into_iter().enumerate() {
+            let comments = Comments::of(&documents[0], &Pointer::ROOT.key("items").index(index));
+            let expected = [format!("rule of {name}"), "behind".to_owned(), format!("after {name}")];
+            assert_eq!(comments.of_rule(&rule), expected);
+        }
     }
 }

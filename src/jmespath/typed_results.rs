@@ -7,8 +7,8 @@ use super::ast::{Argument, Node, Projection, ProjectionKind};
 use super::lexer::Operator;
 
 impl Expression {
-    /// The divergences that the text alone shows: whatever the values are, Kyverno reads it otherwise, or compares numbers
-    /// that are never equal there.
+    /// The divergences that the text alone shows: Kyverno reads it otherwise, or takes a number for one that equals no other.
+    /// As in Kyverno, the name of a field decides whether it is the index of a loop.
     pub fn divergences(&self) -> DivergenceSet {
         let mut found = self.divergences;
         let mut open: Vec<&Node> = vec![&self.root];

@@ -1,5 +1,7 @@
 //! Constructs with which Kyverno does something else than its documentation says, as far as a policy alone shows it.
 
+use std::collections::BTreeSet;
+
 use crate::diagnostics::Code;
 use crate::patch::{Anchor, is_unsupported_directive};
 use crate::pattern::Range;
@@ -76,10 +78,11 @@ pub(super) fn check_all(rules: &[Rule<'_>], evaluated: &[Text], lints: &mut Vec<
     if let Some(rule) = rules.iter().find(|rule| rule.has_targets()).filter(|_| rules.len() > 1) {
         lints.push(found(rule, Divergence::WholePolicyRequest, rule.at.key("mutate").key("targets")));
     }
+    let is_written =
+        |name: &str| rules.iter().any(|rule| rule.name().is_some_and(|written| *written == *name));
     let is_generated = |name: &Text| {
-        let written = name.strip_prefix("autogen-");
-        written
-            .is_some_and(|written| rules.iter().any(|rule| rule.name().is_some_and(|name| *name == *written)))
+        let source = name.strip_prefix("autogen-cronjob-").or_else(|| name.strip_prefix("autogen-"));
+        source.is_some_and(is_written) && !is_written(name)
     };
     // Where autogen makes rules, Kyverno makes them of all rules for Pods.
     if evaluated.iter().any(is_generated) {
@@ -140,18 +143,15 @@ impl Finder<'_, '_> {
 
     /// Expressions that Kyverno reads or compares in its own way.
     fn expressions(&mut self) {
-        let mut all = Vec::new();
+        let mut seen = BTreeSet::new();
         each_expression(self.rule.value, &mut |at, expression| {
             let divergences = expression.divergences();
-            let shown = [Divergence::MissingComma, Divergence::CompareResult];
-            all.extend(
-                shown.into_iter().filter(|one| divergences.contains(*one)).map(|one| (one, at.clone())),
-            );
+            for divergence in [Divergence::MissingComma, Divergence::CompareResult] {
+                if divergences.contains(divergence) && seen.insert((divergence, at.clone())) {
+                    self.add(divergence, self.rule.at.join(at));
+                }
+            }
         });
-        all.dedup();
-        for (divergence, at) in all {
-            self.add(divergence, self.rule.at.join(&at));
-        }
     }
 
     fn targets(&mut self, mutate: &Value) {

@@ -226,7 +226,8 @@ fn expressions_that_kyverno_reads_otherwise_are_found_once_for_each_text() {
         format!("{MATCH}mutate:\n  patchStrategicMerge: {{metadata: {{labels: {{a: \"{text}\"}}}}}}\n")
     };
     let at = "KYV912 /spec/rules/0/mutate/patchStrategicMerge/metadata/labels/a";
-    assert_eq!(found(&overlay("{{ join('-' keys(@)) }}{{ join('-' keys(b)) }}")), [at]);
+    let both = "{{ join('-' keys(@)) }}{{ compare(a, b) == `0` }}";
+    assert_eq!(found(&overlay(&both.repeat(2))), [at, at]);
     assert_eq!(found(&overlay("{{ compare(a, b) == `0` }}")), [at]);
     assert_eq!(found(&overlay("{{ to_string(compare(a, b)) == '0' }}")), Vec::<String>::new());
     let list = "context: [{name: c, variable: {jmesPath: \"compare(a, b) > `0`\"}}]\n";
@@ -251,6 +252,8 @@ fn autogen_makes_rules_of_rules_with_targets_beside_others() {
     };
     let generated = ["t", "r", "autogen-r"].map(Text::from);
     assert_eq!(found(&policy("Pod"), &generated), ["/spec/rules/0/match"]);
+    let of_cron_jobs = ["t", "r", "autogen-cronjob-r"].map(Text::from);
+    assert_eq!(found(&policy("Pod"), &of_cron_jobs), ["/spec/rules/0/match"]);
     assert_eq!(found(&policy("Secret"), &generated), Vec::<String>::new());
     assert_eq!(found(&policy("Pod"), &generated[..2]), Vec::<String>::new());
 }

@@ -58,7 +58,7 @@ impl<K: Key + ?Sized> Key for &K {
 
 /// The members of an object, in written order, with unique keys.
 ///
-/// Most Kubernetes objects have few members: small maps use linear search, only large ones have a hash index.
+/// Most Kubernetes objects have few members: small maps have a byte for each key, only large ones have a hash index.
 #[derive(Clone)]
 pub struct Map<V = Value> {
     members: Vec<(Text, V)>,

@@ -105,7 +105,7 @@ pub(super) fn block_header(text: &str) -> Option<&'static str> {
 
 /// Whether a character changes the direction of writing, so that a text looks like another one.
 pub const fn changes_direction(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether no reader needs the character escaped, none breaks a line at it, and the text looks as it is.

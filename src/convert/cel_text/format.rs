@@ -61,7 +61,7 @@ impl Cel {
     }
 }
 
-/// A text on one line with a limit, so that what is too long costs no more than what fits.
+/// A text on one line with a limit: what comes after it is not looked at.
 struct Line {
     text: String,
     /// How many characters more it may have.

@@ -145,6 +145,8 @@ struct KindRun<'a, 'k> {
     signatures: BTreeSet<u64>,
     starts: Vec<Start>,
     has_lookups: bool,
+    /// Whether requests were left out because they are too much work.
+    has_left_out: bool,
 }
 
 /// A request from which others are made.
@@ -183,6 +185,7 @@ impl<'a, 'k> KindRun<'a, 'k> {
             signatures: BTreeSet::new(),
             starts: Vec::new(),
             has_lookups: false,
+            has_left_out: false,
         }
     }
 
@@ -191,13 +194,13 @@ impl<'a, 'k> KindRun<'a, 'k> {
         self.base();
         self.starts.extend(given);
         let wanted = self.limit;
-        self.limit = wanted.min(self.shared.count + self.affordable());
+        self.limit = wanted.min(self.shared.count.saturating_add(self.affordable()));
         let mut end = 0;
         for (round, share) in SHARES.into_iter().enumerate() {
             end += self.limit * share / 100;
             if round < 3 { self.round(round, end) } else { self.pairs(self.limit) }
         }
-        self.limit < wanted || self.affordable() == 0
+        self.has_left_out || self.limit < wanted && self.shared.count >= self.limit
     }
 
     /// How many more requests are not too much work, if they are like the ones before.
@@ -344,6 +347,7 @@ impl<'a, 'k> KindRun<'a, 'k> {
             }
             self.evaluate(cases);
         }
+        self.has_left_out |= self.shared.count < end && tries > 0;
     }
 
     /// Evaluates those requests that are new and can reach admission, until they are too much work.
@@ -353,6 +357,7 @@ impl<'a, 'k> KindRun<'a, 'k> {
             // The first ones tell how much work they are.
             let most = if self.shared.count == 0 { FIRST_BATCH } else { BATCH.min(self.affordable()) };
             if most == 0 {
+                self.has_left_out = true;
                 return;
             }
             let later = fresh.split_off(most.min(fresh.len()));

@@ -109,7 +109,7 @@ impl Explanation<'_> {
 
     fn rule(&self, rule: &ExplainedRule<'_>, semantics: Semantics, screen: &mut Screen) {
         let colon = if rule.why.is_empty() { "" } else { ": " };
-        let name = format!("{}{colon}{}", rule.title(), rule.why);
+        let name = format!("{}{colon}{}", printable_line(&rule.title()), rule.why);
         screen.verdict(&rule.verdict.word().to_uppercase(), colour(rule.verdict), &name);
         if let Some(from) = rule.source.and_then(|source| source.generated_from.as_ref()) {
             screen.fact("generated", &format!("from the rule {from}, which is for Pods"));
