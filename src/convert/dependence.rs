@@ -48,9 +48,14 @@ pub(super) fn changed_value<'v>(
         let written: Vec<Write> = before.iter().flat_map(writes).collect();
         let mut here = reads(stage.cel());
         here.extend(reads(&stage.condition));
+        let frozen: Vec<Read> = if is_native || read.is_empty() {
+            Vec::new()
+        } else {
+            before.iter().flat_map(|stage| reads(stage.cel())).collect()
+        };
         for (value, paths) in &read {
             let is_changed = paths.iter().filter(|path| here.contains(path)).any(|path| {
-                let is_frozen = !is_native && before.iter().any(|stage| reads(stage.cel()).contains(path));
+                let is_frozen = frozen.contains(path);
                 changes_read(path, &written, variables, is_frozen)
             });
             if is_changed {
