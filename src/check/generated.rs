@@ -58,7 +58,11 @@ pub fn on_generated(
     let wanted: Vec<(&Key, &Case)> =
         smallest.iter().map(|(key, case)| (key, *case)).filter(|(key, _)| is_minimal(key)).collect();
     let findings = wanted.par_iter().filter_map(|(key, case)| shrunk(engine, creations, key, case));
-    GeneratedFindings { objects: cases.len(), findings: findings.collect() }
+    GeneratedFindings {
+        objects: cases.len(),
+        stopped_early: creations.have_stopped_early(),
+        findings: findings.collect(),
+    }
 }
 
 /// The finding with its smallest object: on that of as few policies as show it, if all policies together do, too.

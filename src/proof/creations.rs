@@ -1,5 +1,7 @@
 //! Creations made from what policies mention, for other questions than whether two sets of policies do the same.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::engine::World;
 use crate::policy::Policy;
 use crate::value::{GroupVersionKind, Value};
@@ -24,6 +26,7 @@ pub struct Creations<'a> {
     surroundings: Surroundings<'a>,
     schemas: ObjectSchemas,
     options: &'a Options,
+    stopped_early: AtomicBool,
 }
 
 impl<'a> Creations<'a> {
@@ -43,7 +46,13 @@ impl<'a> Creations<'a> {
             },
             schemas: ObjectSchemas::new(options.kind_schemas.clone()),
             options,
+            stopped_early: AtomicBool::default(),
         }
+    }
+
+    /// Whether fewer creations than wanted were made so far, because more would be too much work.
+    pub fn have_stopped_early(&self) -> bool {
+        self.stopped_early.load(Ordering::Relaxed)
     }
 
     /// Creations that go different ways through these policies and are changed by them: of each way the smallest, the
@@ -109,7 +118,9 @@ impl<'a> Creations<'a> {
                 samples.add(&run);
             }
         };
-        generator.run(&[], &mut note, &mut |_| {});
+        if generator.run(&[], &mut note, &mut |_| {}) {
+            self.stopped_early.store(true, Ordering::Relaxed);
+        }
         samples.smallest_first()
     }
 

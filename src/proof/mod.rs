@@ -111,7 +111,7 @@ pub struct Proof {
     /// How many requests were compared.
     pub requests: usize,
     /// Whether they are fewer than wanted, because more would be too much work.
-    pub is_cut: bool,
+    pub stopped_early: bool,
     /// How many of them a rule of the old policies was for.
     pub matched: usize,
     /// How many of them the old policies changed.
@@ -236,8 +236,8 @@ pub fn prove(input: &Input<'_>, options: &Options, progress: &mut dyn FnMut(usiz
             Differing::add(&mut written, difference, run.case);
         }
     };
-    let is_cut = generator.run(&given, &mut note, progress);
-    proof.is_cut = is_cut;
+    let stopped_early = generator.run(&given, &mut note, progress);
+    proof.stopped_early = stopped_early;
     if proof.targets == 0 {
         proof.unknown.extend(unchanged_targets(old));
     }

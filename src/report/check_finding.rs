@@ -95,6 +95,8 @@ pub enum Settling {
 pub struct GeneratedFindings {
     /// How many objects were evaluated.
     pub objects: usize,
+    /// Whether they are fewer than wanted, because more would be too much work.
+    pub stopped_early: bool,
     /// The findings.
     pub findings: Vec<GeneratedFinding>,
 }

@@ -47,7 +47,7 @@ pub(super) fn text(all: &[Checked]) -> String {
 
 /// `equal on 214 objects (61 matched, 60 changed; conditions covered: all)`.
 pub(super) fn summary(checked: &Checked) -> String {
-    let Proof { requests, matched, changed, refused, coverage, is_cut, .. } = &checked.proof;
+    let Proof { requests, matched, changed, refused, coverage, stopped_early, .. } = &checked.proof;
     let refused =
         if *refused > 0 { format!(", {} refused by both", thousands(*refused)) } else { String::new() };
     let accepted = if checked.accepted.is_empty() {
@@ -55,7 +55,7 @@ pub(super) fn summary(checked: &Checked) -> String {
     } else {
         format!("; accepted: {}", checked.accepted.join(", "))
     };
-    let stopped = if *is_cut { "; stopped early at the limit of work" } else { "" };
+    let stopped = if *stopped_early { "; stopped early at the limit of work" } else { "" };
     let objects =
         if *requests == 1 { "1 object".to_owned() } else { format!("{} objects", thousands(*requests)) };
     let verdict = match checked.verdict {
@@ -262,9 +262,10 @@ pub(super) fn markdown(all: &[Checked]) -> String {
             Verdict::Differs { .. } => format!("**{}**", checked.verdict.words()),
             other => other.words(),
         };
+        let stopped = if checked.proof.stopped_early { ", stopped early" } else { "" };
         let _ = writeln!(
             out,
-            "| {} | {verdict} | {} | {} | {} | {smallest} |",
+            "| {} | {verdict}{stopped} | {} | {} | {} | {smallest} |",
             plain(&checked.name),
             checked.proof.requests,
             checked.proof.matched,
@@ -316,7 +317,7 @@ pub(super) fn pair_json(checked: &Checked) -> Value {
                 ("notCovered", texts(&proof.coverage.missing())),
             ]),
         ),
-        ("stoppedEarly", Value::Bool(proof.is_cut)),
+        ("stoppedEarly", Value::Bool(proof.stopped_early)),
         ("notCompared", texts(&proof.unknown)),
         ("counterexamples", Value::array(checked.shown().map(counterexample_json).collect())),
     ])

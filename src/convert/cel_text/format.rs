@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::cel::quoted;
 
-use super::{Cel, Operator};
+use super::{Cel, Entry, Operator};
 
 /// The longest line, in characters.
 const MAX_COLUMNS: usize = 100;
@@ -133,23 +133,13 @@ impl Line {
             }
             Cel::Map(entries) => {
                 self.push("{")?;
-                self.put_all(entries, ", ", |line, entry| {
-                    line.push(mark(entry.optional))?;
-                    line.put(&entry.key)?;
-                    line.push(": ")?;
-                    line.put(&entry.value)
-                })?;
+                self.put_members(entries, Self::put)?;
                 self.push("}")
             }
             Cel::Message { name, fields } => {
                 self.push(name)?;
                 self.push("{")?;
-                self.put_all(fields, ", ", |line, field| {
-                    line.push(mark(field.optional))?;
-                    line.push(&field.key)?;
-                    line.push(": ")?;
-                    line.put(&field.value)
-                })?;
+                self.put_members(fields, |line, key| line.push(key))?;
                 self.push("}")
             }
         }
@@ -163,6 +153,19 @@ impl Line {
         self.push("(")?;
         self.put(operand)?;
         self.push(")")
+    }
+
+    fn put_members<K>(
+        &mut self,
+        members: &[Entry<K>],
+        put_key: impl Fn(&mut Self, &K) -> Option<()>,
+    ) -> Option<()> {
+        self.put_all(members, ", ", |line, member| {
+            line.push(mark(member.optional))?;
+            put_key(line, &member.key)?;
+            line.push(": ")?;
+            line.put(&member.value)
+        })
     }
 
     fn put_list(&mut self, items: &[Cel]) -> Option<()> {
@@ -504,7 +507,6 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::convert::cel_text::Entry;
 
     fn long(name: &str) -> Cel {
         Cel::atom(name.repeat(40))

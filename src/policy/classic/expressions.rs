@@ -15,7 +15,11 @@ pub fn each_expression(rule: &Value, visit: &mut dyn FnMut(&Pointer, &Expression
             continue;
         }
         each_string(member, &mut Pointer::ROOT.key(key.clone()), &mut |at, text| {
-            let texts = if is_expression(at.segments()) { vec![text.to_string()] } else { variables(text).0 };
+            let texts = match text {
+                text if is_expression(at.segments()) => vec![text.to_string()],
+                text if text.contains("{{") => variables(text).0,
+                _ => return,
+            };
             for text in texts {
                 if let Ok(expression) = Query::new(&text).expression() {
                     visit(at, expression);

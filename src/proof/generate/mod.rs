@@ -90,7 +90,7 @@ impl Generator<'_> {
             _ => 1,
         };
         let all: usize = self.facts.kinds.iter().map(weight).sum();
-        let (mut work_left, mut weight_left, mut is_cut) = (self.work, all as u64, false);
+        let (mut work_left, mut weight_left, mut stopped_early) = (self.work, all as u64, false);
         for kind in &self.facts.kinds {
             let limit = self.limit * weight(kind) / all.max(1);
             let facts = self.facts.of_kind(kind);
@@ -98,14 +98,13 @@ impl Generator<'_> {
             // What a kind leaves, the later ones share.
             let weight = weight(kind) as u64;
             let work = work_left / weight_left.max(1) * weight;
-            let shared =
-                Shared { known: &mut known, found: &mut *found, progress: &mut *progress, count: 0, work: 0 };
+            let shared = Shared { known: &mut known, found: &mut *found, progress: &mut *progress };
             let mut run = KindRun::new(self, context, (limit.max(MIN_PER_KIND), work), shared);
-            is_cut |= run.run(starts.remove(kind).unwrap_or_default());
-            work_left = work_left.saturating_sub(run.shared.work);
+            stopped_early |= run.run(starts.remove(kind).unwrap_or_default());
+            work_left = work_left.saturating_sub(run.spent);
             weight_left = weight_left.saturating_sub(weight);
         }
-        is_cut
+        stopped_early
     }
 
     fn evaluate(&self, cases: &[Case]) -> Vec<Run> {
@@ -119,16 +118,12 @@ const MIN_PER_KIND: usize = 24;
 /// Others are made from so many given objects of one kind.
 const GIVEN_STARTS: usize = 4;
 
-/// What the runs of all kinds share, and what came of one of them.
+/// What the runs of all kinds share.
 struct Shared<'k> {
     /// The requests that were made, by hashes of what tells them apart.
     known: &'k mut BTreeSet<u64>,
     found: &'k mut dyn FnMut(Run),
     progress: &'k mut dyn FnMut(usize),
-    /// How many requests of the kind were evaluated.
-    count: usize,
-    /// The work that they were.
-    work: u64,
 }
 
 /// The generation for one kind.
@@ -140,6 +135,10 @@ struct KindRun<'a, 'k> {
     limit: usize,
     /// The most work.
     work: u64,
+    /// How many requests were evaluated.
+    count: usize,
+    /// The work that they were.
+    spent: u64,
     shared: Shared<'k>,
     /// Hashes of the ways that requests went.
     signatures: BTreeSet<u64>,
@@ -181,6 +180,8 @@ impl<'a, 'k> KindRun<'a, 'k> {
             plan,
             limit,
             work,
+            count: 0,
+            spent: 0,
             shared,
             signatures: BTreeSet::new(),
             starts: Vec::new(),
@@ -194,20 +195,19 @@ impl<'a, 'k> KindRun<'a, 'k> {
         self.base();
         self.starts.extend(given);
         let wanted = self.limit;
-        self.limit = wanted.min(self.shared.count.saturating_add(self.affordable()));
+        self.limit = wanted.min(self.count.saturating_add(self.affordable()));
         let mut end = 0;
         for (round, share) in SHARES.into_iter().enumerate() {
             end += self.limit * share / 100;
             if round < 3 { self.round(round, end) } else { self.pairs(self.limit) }
         }
-        self.has_left_out || self.limit < wanted && self.shared.count >= self.limit
+        self.has_left_out || self.limit < wanted && self.count >= self.limit
     }
 
     /// How many more requests are not too much work, if they are like the ones before.
     fn affordable(&self) -> usize {
-        let Shared { count, work, .. } = self.shared;
-        let each = (work / count.max(1) as u64).max(1);
-        usize::try_from(self.work.saturating_sub(work) / each).unwrap_or(usize::MAX)
+        let each = (self.spent / self.count.max(1) as u64).max(1);
+        usize::try_from(self.work.saturating_sub(self.spent) / each).unwrap_or(usize::MAX)
     }
 
     /// The smallest object, and objects that fit the conditions.
@@ -273,11 +273,11 @@ impl<'a, 'k> KindRun<'a, 'k> {
         // What is changed tells more than what is left alone.
         self.starts.sort_by_key(|start| !start.acts);
         let mut next = 0;
-        while next < self.starts.len() && self.shared.count < end {
+        while next < self.starts.len() && self.count < end {
             let start = self.starts[next].clone();
             let edits = self.edits(round, &start);
             // The first starts are the smallest objects of their sort, and get most.
-            let room = (end - self.shared.count).div_ceil(if next == 0 { 2 } else { 3 });
+            let room = (end - self.count).div_ceil(if next == 0 { 2 } else { 3 });
             let step = edits.len().div_ceil(room.max(1)).max(1);
             let cases: Vec<Case> = edits
                 .iter()
@@ -334,10 +334,10 @@ impl<'a, 'k> KindRun<'a, 'k> {
         }
         let mut random = Random(self.generator.seed);
         // Many pairs are impossible, or known.
-        let mut tries = end.saturating_sub(self.shared.count) * 4;
-        while self.shared.count < end && self.affordable() > 0 && tries > 0 {
+        let mut tries = end.saturating_sub(self.count) * 4;
+        while self.count < end && self.affordable() > 0 && tries > 0 {
             let mut cases = Vec::new();
-            while cases.len() < BATCH.min(end - self.shared.count) && tries > 0 {
+            while cases.len() < BATCH.min(end - self.count) && tries > 0 {
                 tries -= 1;
                 let start = &self.starts[random.below(self.starts.len())].case;
                 let [one, two] = [0, 1].map(|_| &all[random.below(all.len())]);
@@ -347,7 +347,7 @@ impl<'a, 'k> KindRun<'a, 'k> {
             }
             self.evaluate(cases);
         }
-        self.has_left_out |= self.shared.count < end && tries > 0;
+        self.has_left_out |= self.count < end && tries > 0;
     }
 
     /// Evaluates those requests that are new and can reach admission, until they are too much work.
@@ -355,7 +355,7 @@ impl<'a, 'k> KindRun<'a, 'k> {
         let mut fresh: Vec<Case> = cases.into_iter().filter(|case| self.is_fresh(case)).collect();
         while !fresh.is_empty() {
             // The first ones tell how much work they are.
-            let most = if self.shared.count == 0 { FIRST_BATCH } else { BATCH.min(self.affordable()) };
+            let most = if self.count == 0 { FIRST_BATCH } else { BATCH.min(self.affordable()) };
             if most == 0 {
                 self.has_left_out = true;
                 return;
@@ -364,8 +364,8 @@ impl<'a, 'k> KindRun<'a, 'k> {
             let evaluated = self.generator.evaluate(&fresh);
             (self.shared.progress)(evaluated.len());
             for run in evaluated {
-                self.shared.count += 1;
-                self.shared.work = self.shared.work.saturating_add(run.work());
+                self.count += 1;
+                self.spent = self.spent.saturating_add(run.work());
                 self.has_lookups |= run.looked_up();
                 if self.signatures.insert(hash(&run.signature())) && self.starts.len() < MAX_STARTS {
                     self.starts.push(Start::of(&run));

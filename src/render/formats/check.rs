@@ -216,6 +216,7 @@ impl CheckWriter {
         ];
         if let Some(generated) = totals.generated {
             members.push(("generated", count(generated.objects)));
+            members.push(("stoppedEarly", Value::Bool(generated.stopped_early)));
         }
         if !totals.gaps.is_empty() {
             members.push(("incomplete", Value::from(totals.gaps.to_string())));
@@ -241,7 +242,11 @@ fn rule_place(
 /// The objects in which findings were looked for.
 fn evaluated_objects(totals: &RunTotals<'_>) -> String {
     let given = totals.tally.objects;
-    match totals.generated.map(|generated| counted(generated.objects, "generated object")) {
+    let generated = totals.generated.map(|generated| {
+        let stopped = if generated.stopped_early { " (stopped early at the limit of work)" } else { "" };
+        format!("{}{stopped}", counted(generated.objects, "generated object"))
+    });
+    match generated {
         None => counted(given, "object"),
         Some(generated) if given == 0 => generated,
         Some(generated) => format!("{} and {generated}", counted(given, "object")),
