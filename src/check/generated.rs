@@ -32,7 +32,7 @@ pub fn on_generated(
     creations: &Creations<'_>,
     progress: &mut dyn FnMut(usize),
 ) -> GeneratedFindings {
-    let cases = cases(engine.policies().policies(), creations);
+    let Cases { cases, has_pairs_left_out } = cases(engine.policies().policies(), creations);
     let mut smallest: BTreeMap<Key, &Case> = BTreeMap::new();
     for batch in cases.chunks(BATCH) {
         let of_all = Finder { engine, creations };
@@ -60,7 +60,7 @@ pub fn on_generated(
     let findings = wanted.par_iter().filter_map(|(key, case)| shrunk(engine, creations, key, case));
     GeneratedFindings {
         objects: cases.len(),
-        stopped_early: creations.have_stopped_early(),
+        stopped_early: has_pairs_left_out || creations.have_stopped_early(),
         findings: findings.collect(),
     }
 }
@@ -139,10 +139,19 @@ impl Finder<'_> {
     }
 }
 
+/// The creations to evaluate.
+struct Cases {
+    cases: Vec<Case>,
+    /// Whether there are more than [`MAX_PAIRS`].
+    has_pairs_left_out: bool,
+}
+
 /// The creations for each policy, and for the pairs that touch the same fields of the same kind; each once.
-fn cases(policies: &[Policy], creations: &Creations<'_>) -> Vec<Case> {
+fn cases(policies: &[Policy], creations: &Creations<'_>) -> Cases {
     let of_policies: Vec<Vec<Case>> = policies.par_iter().map(|policy| creations.of(policy)).collect();
-    let pairs = pairs(policies);
+    let mut pairs = pairs(policies, MAX_PAIRS + 1);
+    let has_pairs_left_out = pairs.len() > MAX_PAIRS;
+    pairs.truncate(MAX_PAIRS);
     let of_pair = |(pair, kinds): &([usize; 2], Vec<GroupVersionKind>)| {
         creations.of_pair(pair.map(|number| (&policies[number], &*of_policies[number])), kinds)
     };
@@ -150,17 +159,18 @@ fn cases(policies: &[Policy], creations: &Creations<'_>) -> Vec<Case> {
     let mut known = BTreeSet::new();
     let mut all: Vec<Case> = of_policies.iter().chain(&of_pairs).flatten().cloned().collect();
     all.retain(|case| known.insert(case.identity()));
-    all
+    Cases { cases: all, has_pairs_left_out }
 }
 
-/// The numbers of policies for a common kind of which one writes what the other reads or writes, and the kinds.
-fn pairs(policies: &[Policy]) -> Vec<([usize; 2], Vec<GroupVersionKind>)> {
+/// The numbers of policies for a common kind of which one writes what the other reads or writes, and the kinds; at most
+/// so many.
+fn pairs(policies: &[Policy], most: usize) -> Vec<([usize; 2], Vec<GroupVersionKind>)> {
     let kinds: Vec<Vec<GroupVersionKind>> =
         policies.iter().map(|policy| proof::kinds(std::slice::from_ref(policy))).collect();
     let mut found = Vec::new();
     for (number, one) in policies.iter().enumerate() {
         for (later, other) in policies.iter().enumerate().skip(number + 1) {
-            if found.len() == MAX_PAIRS {
+            if found.len() == most {
                 return found;
             }
             let is_shared = |kind: &&GroupVersionKind| kinds[later].contains(kind);

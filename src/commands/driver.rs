@@ -21,6 +21,10 @@ use super::server_dry_run::DryRuns;
 use super::session::{RunWorld, Session};
 use super::summary::{Closing, RunSummary, SummaryStyle};
 
+/// What is said when `check --generated` has made fewer objects than planned.
+const STOPPED_EARLY: &str =
+    "fewer objects than planned were made from the conditions of the policies: the limit of work was reached";
+
 /// The part of a result that is shown, and its format.
 pub(super) struct Presentation<'a> {
     pub(super) format: &'a dyn Format,
@@ -131,6 +135,9 @@ impl<'a> Presentation<'a> {
             return Ok(());
         }
         reporter.report_gaps();
+        if generated.as_ref().is_some_and(|generated| generated.stopped_early) {
+            reporter.note(Code::StoppedEarly, STOPPED_EARLY);
+        }
         if secrets > 0 && !session.shows_secrets {
             reporter.note(Code::SecretsPrinted, printed_secrets(secrets, session));
         }

@@ -224,6 +224,7 @@ codes! {
     NotConverted = 811 "a rule that has no exact form as CEL",
     NotProven = 812 "a new policy that does not do the same as the old one",
     NotCompared = 813 "policies that cannot be compared",
+    StoppedEarly = 814 "a search ended early, at its limit of work",
 
     NeverHolds = 901 "a condition that never holds",
     DeprecatedForm = 902 "a deprecated form",

@@ -163,3 +163,30 @@ fn a_run_without_a_result_has_json_too() {
     assert!(message.and_then(Value::as_str).is_some_and(|message| message.contains("expected.txt")));
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// The loops take all the work that may be done before the objects for the condition are made.
+#[test]
+fn a_search_that_reaches_its_limit_says_so() {
+    let loops = |loops: &str| format!("- list: split('{}', '')\n{loops}", "a".repeat(60));
+    let indented = |text: &str, by: usize| text.replace('\n', &format!("\n{}", " ".repeat(by)));
+    let inner = loops(
+        "  preconditions: {all: [{key: \"{{ request.object.data.mode || '' }}\", operator: Equals, value: fast}]}\n  \
+         patchStrategicMerge: {data: {mark: \"{{ element }}\"}}",
+    );
+    let outer = loops(&format!("  foreach:\n    {}", indented(&inner, 4)));
+    let policy = format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n    - name: r\n      \
+         match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}\n      mutate:\n        foreach:\n          {}\n",
+        indented(&outer, 10)
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("policy.yaml"), policy).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
+    command.args(["check", "-p", "policy.yaml", "--generated", "-o", "sarif"]);
+    let output = command.current_dir(&folder).env_clear().output().expect("the program runs");
+    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+    let stdout = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(stderr.contains("note[KYV814]: fewer objects than planned were made"), "{stderr}");
+    assert!(stdout.contains("fewer objects than planned were made"), "{stdout}");
+    assert_eq!(output.status.code(), Some(0));
+}

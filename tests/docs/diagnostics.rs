@@ -50,11 +50,13 @@ fn every_code_is_in_the_expectation_of_a_case() {
 }
 
 /// Codes whose example is not printed by a command on the files of the tree: a test brings the machine into that state.
-const WITHOUT_RUN: [Code; 3] = [
+const WITHOUT_RUN: [Code; 4] = [
     // The error names a temporary file of a random name.
     Code::System,
     // A signal ends the run.
     Code::Interrupted,
+    // The run takes seconds.
+    Code::StoppedEarly,
     // The directory of a recording is gone while the cluster is read.
     Code::RecordingFailed,
 ];

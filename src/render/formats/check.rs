@@ -84,6 +84,9 @@ struct Group {
     is_hidden: bool,
     fields: BTreeSet<String>,
     failing: BTreeSet<Text>,
+    /// The kinds of all its objects, and the namespaces of those of the run.
+    kinds: BTreeSet<Text>,
+    namespaces: BTreeSet<Text>,
     generated: Option<GeneratedObject>,
 }
 
@@ -124,6 +127,7 @@ impl CheckWriter {
         let group = self.groups.entry(key(finding)).or_insert_with(|| Group::new(view.origin(object)));
         group.objects += 1;
         group.add(finding);
+        group.add_object(report.object.as_ref());
         if weight < group.weight {
             group.weight = weight;
             group.origin = view.origin(object);
@@ -139,6 +143,7 @@ impl CheckWriter {
         let Entry::Vacant(entry) = self.groups.entry(key(finding)) else { return };
         let group = entry.insert(Group::new(Origin { name: GENERATED.into(), line: None }));
         group.add(finding);
+        group.add_object(report.object.as_ref());
         group.places = [None, rule_place(places, report, finding)];
         group.show(report, finding);
         group.generated = Some(GeneratedObject {
@@ -190,6 +195,8 @@ impl CheckWriter {
                 ("policies", texts(&mut policies.iter().map(ToString::to_string))),
                 ("fields", texts(&mut group.fields.iter().cloned())),
                 ("objects", count(group.objects)),
+                ("kinds", texts(&mut group.kinds.iter().map(ToString::to_string))),
+                ("namespaces", texts(&mut group.namespaces.iter().map(ToString::to_string))),
                 ("smallest", Value::from(group.smallest())),
                 ("origin", Value::from(group.origin.to_string())),
             ]);
@@ -303,6 +310,8 @@ impl Group {
             is_hidden: false,
             fields: BTreeSet::new(),
             failing: BTreeSet::new(),
+            kinds: BTreeSet::new(),
+            namespaces: BTreeSet::new(),
             generated: None,
         }
     }
@@ -311,6 +320,13 @@ impl Group {
     fn add(&mut self, finding: &CheckFinding) {
         self.fields.extend(finding.fields.iter().map(ToString::to_string));
         self.failing.extend(finding.failing.iter().cloned());
+    }
+
+    /// Adds the kind and the namespace of an object that has it.
+    fn add_object(&mut self, object: Option<&ObjectRef>) {
+        let Some(object) = object else { return };
+        self.kinds.insert(object.kind.kind.clone());
+        self.namespaces.extend(object.namespace.clone());
     }
 
     /// Shows a finding as that on the smallest object.

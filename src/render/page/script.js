@@ -199,7 +199,7 @@
       rule.elementsLeftOut ? line("", `${counted(rule.elementsLeftOut, "further element")} left out`) : []);
   }
 
-  // Items: what the list shows. `states`, `policies`, `kind` and `namespace` are what it can be filtered by.
+  // Items: what the list shows. `states`, `policies`, `kinds` and `namespaces` are what it can be filtered by.
 
   function objectItem(row) {
     const object = row.object ?? {};
@@ -220,7 +220,7 @@
     const acting = rules.filter((rule) => ["patched", "discarded", "error"].includes(rule.outcome));
     const fields = (label, paths) => ((paths ?? []).length > 0 ? element("p", {}, `${label}: ${paths.join(", ")}`) : []);
     return {
-      title: name, origin: row.origin, states, kind: object.kind, namespace: object.namespace ?? "",
+      title: name, origin: row.origin, states, kinds: [object.kind ?? ""], namespaces: [object.namespace ?? ""],
       policies: unique(acting.map((rule) => rule.policy)), failing, hasFailed, isCounted: row.changed || hasFailed,
       body: () => [
         fields("More privileges", impact.privilege),
@@ -247,7 +247,8 @@
 
   function findingItem(row) {
     return {
-      title: row.kind, origin: row.generated ? "a generated object" : counted(row.objects, "object"), states: [row.kind], policies: row.policies, isCounted: true,
+      title: row.kind, origin: row.generated ? "a generated object" : counted(row.objects, "object"), states: [row.kind],
+      policies: row.policies, kinds: row.kinds, namespaces: row.namespaces, isCounted: true,
       body: () => [
         element("p", {}, row.meaning),
         row.fields.length > 0 ? element("p", {}, `Fields: ${row.fields.join(", ")}`) : [],
@@ -270,7 +271,7 @@
     const others = row.others ?? [];
     const cause = (field) => [...field.rules, ...field.managers].join(", ");
     return {
-      title: row.object, origin: row.origin, kind, namespace: names.length > 1 ? names[0] : "",
+      title: row.object, origin: row.origin, kinds: [kind], namespaces: [names.length > 1 ? names[0] : ""],
       states: [state, row.incomplete && "incomplete"].filter(Boolean),
       policies: unique([...row.fields, ...others].flatMap((field) => field.policies)), isCounted: isOut,
       body: () => [
@@ -312,13 +313,13 @@
   // Filters. Each has the values that its items have, the most frequent first.
 
   const facets = [
-    { name: "states", label: command === "check" ? "Kind of finding" : "State", of: (item) => item.states },
+    { name: "states", label: command === "check" ? "Finding" : "State", of: (item) => item.states, isChart: command === "check" },
     {
       name: "policies", label: "Policy", of: (item) => item.policies, isChart: true,
       hasFailed: (item, policy) => item.failing?.has(policy),
     },
-    { name: "kind", label: "Kind", of: (item) => (item.kind ? [item.kind] : []), isChart: true },
-    { name: "namespace", label: "Namespace", of: (item) => (item.namespace ? [item.namespace] : []), isChart: true },
+    { name: "kind", label: "Kind", of: (item) => item.kinds.filter(Boolean), isChart: true },
+    { name: "namespace", label: "Namespace", of: (item) => item.namespaces.filter(Boolean), isChart: true },
   ];
   for (const facet of facets) {
     const counts = new Map();
