@@ -1,4 +1,5 @@
-//! Where Kyverno has a result of a Go type that the library does not know.
+//! What the text of an expression says about the types of its results, and where Kyverno has one of a Go type that the
+//! library does not know.
 
 use crate::semantics::{Divergence, DivergenceSet};
 
@@ -19,6 +20,23 @@ impl Expression {
             add_parts(node, &mut open);
         }
         found
+    }
+
+    /// Whether the result is a number, a boolean, a list or a map, whatever the expression is evaluated on.
+    pub fn is_never_text(&self) -> bool {
+        let mut open: Vec<&Node> = vec![&self.root];
+        while let Some(node) = open.pop() {
+            match node {
+                Node::Or(nodes) | Node::And(nodes) => open.extend(nodes),
+                Node::Chain(stages) | Node::Pipe(stages) => open.extend(stages.last()),
+                Node::Literal(value) if !value.is_null() && value.as_str().is_none() => {}
+                Node::Comparison(_) | Node::Not(_) | Node::List(_) | Node::Hash(_) => {}
+                Node::Call(call) if call.function.is_some_and(|function| !function.may_be_text()) => {}
+                node if node.is_typed_integer() => {}
+                _ => return false,
+            }
+        }
+        true
     }
 }
 
@@ -58,6 +76,28 @@ fn add_parts<'n>(node: &'n Node, open: &mut Vec<&'n Node>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_text_shows_that_a_result_is_no_text() {
+        for text in [
+            "length(a)",
+            "a.b | length(@)",
+            "a == b",
+            "!a",
+            "`5`",
+            "elementIndex",
+            "starts_with(a, 'b') || `true`",
+            "[a]",
+            "{a: b}",
+        ] {
+            assert!(Expression::parse(text).unwrap().is_never_text(), "{text}");
+        }
+        for text in
+            ["a", "to_string(`5`)", "'5'", "`null`", "length(a) || b", "add(a, b)", "no_such(a)", "a[0]"]
+        {
+            assert!(!Expression::parse(text).unwrap().is_never_text(), "{text}");
+        }
+    }
 
     #[test]
     fn comparisons_of_indexes_and_missing_commas_are_found_anywhere() {

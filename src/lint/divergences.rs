@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::diagnostics::Code;
 use crate::patch::{Anchor, is_unsupported_directive};
 use crate::pattern::Range;
-use crate::policy::each_expression;
+use crate::policy::{each_expression, is_variable_without_text};
 use crate::semantics::Divergence;
 use crate::value::{Map, Number, Pointer, Text, Value};
 
@@ -34,7 +34,7 @@ pub(super) fn found(rule: &Rule<'_>, divergence: Divergence, at: Pointer) -> Lin
             "write the condition as a precondition"
         }
         D::AnchorShapedText | D::EmptyMap | D::LiteralPatchElement | D::RoundedInteger => "use a JSON patch",
-        D::TypedLabel => "quote the value",
+        D::TypedLabel => "quote the value; wrap an expression in to_string()",
         D::PatchDirective => "use `$patch`, or a JSON patch",
         D::ForeachBadList => "write the list as an expression without braces",
         D::TargetWithoutVersion => "name the apiVersion",
@@ -330,9 +330,12 @@ fn is_pattern(text: &str) -> bool {
     text.split("{{").any(has_wildcard) || text.starts_with(['<', '>', '!']) || Range::parse(text).is_some()
 }
 
-/// Whether a label is no string; `null` is refused by all.
+/// Whether a label is no string, or becomes none; `null` is refused by all.
 fn is_no_text(label: &Value) -> bool {
-    label.as_str().is_none() && !label.is_null()
+    match label {
+        Value::String(text) => is_variable_without_text(text),
+        label => !label.is_null(),
+    }
 }
 
 /// Whether a text has a variable of the value in place.

@@ -15,7 +15,7 @@ pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
     let Some(mutate) = rule.mutate() else { return };
     let is_guarded = rule.value.get("preconditions").is_some() || is_for_creation(rule);
     let schemas = Schemas::kubernetes();
-    let kinds = if rule.has_targets() { Vec::new() } else { built_in_kinds(rule).unwrap_or_default() };
+    let kinds = kinds(rule).unwrap_or_default();
     let mut finder = Finder { rule, kinds, schemas: &schemas, path: Vec::new(), found };
     finder.part(mutate, &rule.at.key("mutate"), is_guarded, MAX_NESTING);
 }
@@ -27,23 +27,47 @@ fn is_for_creation(rule: &Rule<'_>) -> bool {
     !filters.is_empty() && filters.into_iter().all(is_creation)
 }
 
-/// The kinds of the objects of a rule; `None` if some of them are not built in.
-fn built_in_kinds(rule: &Rule<'_>) -> Option<Vec<&'static GroupVersionKind>> {
+/// The kinds of the objects that a rule changes; `None` if not all of them are named.
+fn kinds(rule: &Rule<'_>) -> Option<Vec<GroupVersionKind>> {
     let mut found = Vec::new();
-    for text in rule.kinds() {
-        let before = found.len();
-        found.extend(KindSelector::parse(text).built_in_kinds());
-        if found.len() == before {
+    let targets = rule.mutate().and_then(|mutate| mutate.get("targets"));
+    let selectors: Vec<String> = match targets {
+        None => rule.kinds().map(str::to_owned).collect(),
+        Some(targets) => targets.as_array().unwrap_or_default().iter().map(target_selector).collect(),
+    };
+    for text in selectors {
+        if text.contains("{{") {
             return None;
+        }
+        let selector = KindSelector::parse(&text);
+        let before = found.len();
+        found.extend(selector.built_in_kinds().cloned());
+        if found.len() == before {
+            // Whatever its group and version are, a kind that is not built in has no merge keys.
+            let kind = selector.only_kind().filter(|kind| !kind.is_empty() && selector.means_objects())?;
+            found.push(GroupVersionKind {
+                group: selector.group.clone(),
+                version: selector.version.clone(),
+                kind: kind.clone(),
+            });
         }
     }
     Some(found)
 }
 
+/// The selector of the kind of a target, which `match` would have for it.
+fn target_selector(target: &Value) -> String {
+    let text = |name| target.get(name).and_then(Value::as_str).unwrap_or_default();
+    match text("apiVersion") {
+        "" => text("kind").to_owned(),
+        api_version => format!("{api_version}/{}", text("kind")),
+    }
+}
+
 struct Finder<'r, 'f> {
     rule: &'r Rule<'r>,
-    /// The kinds whose lists are known; none if some are not.
-    kinds: Vec<&'static GroupVersionKind>,
+    /// The kinds of the objects that the rule changes; none if not all are named.
+    kinds: Vec<GroupVersionKind>,
     schemas: &'r Schemas,
     /// The place in the object, without a name for the elements of a list.
     path: Vec<Option<String>>,
@@ -159,18 +183,19 @@ impl Finder<'_, '_> {
         })
     }
 
-    /// Whether the place is a list in some kind, and no kind merges its elements by their names.
+    /// Whether the place is a list in some kind, and no kind merges its elements by their names. Of a kind without schema
+    /// it is said to be one.
     fn is_list_without_names(&self) -> bool {
         let schemas = KindSchemas::default();
         let is_list = |kind: &GroupVersionKind| {
-            let place = self.path.iter().try_fold(schemas.of(kind)?, |schema, step| match step {
+            let Some(root) = schemas.of(kind) else { return true };
+            let place = self.path.iter().try_fold(root, |schema, step| match step {
                 Some(name) => schema.forms().map?.field(name),
                 None => Some(schema.forms().list?.elements),
             });
-            place?.forms().list
+            place.is_some_and(|place| place.forms().list.is_some())
         };
-        self.kinds.iter().any(|kind| is_list(kind).is_some())
-            && self.merge_keys().all(|key| key.as_deref() != Some("name"))
+        self.kinds.iter().any(is_list) && self.merge_keys().all(|key| key.as_deref() != Some("name"))
     }
 
     /// The key by which the elements of the list at the place are merged; `None` if the kinds have none, or several.

@@ -209,6 +209,56 @@ fn divergences_are_found_where_they_have_an_effect() {
 }
 
 #[test]
+fn labels_from_numbers_are_found() {
+    let overlay = |value: &str| {
+        divergences(&format!("{{patchStrategicMerge: {{metadata: {{labels: {{a: {value}}}}}}}}}"))
+    };
+    for value in [
+        "5",
+        "\"{{ length(request.object.spec.containers) }}\"",
+        "\"{{ request.object.spec.replicas > `1` }}\"",
+    ] {
+        assert_eq!(overlay(value), ["D05"], "{value}");
+    }
+    for value in [
+        "a",
+        "\"{{ to_string(length(request.object.spec.containers)) }}\"",
+        "\"n{{ length(a) }}\"",
+        "\"{{ a }}\"",
+    ] {
+        assert!(overlay(value).is_empty(), "{value}");
+    }
+}
+
+#[test]
+fn anchored_elements_of_custom_resources_and_of_targets_are_found() {
+    let overlay = "patchStrategicMerge: {spec: {items: [{(name): a, v: 9}]}}";
+    let at = "/spec/rules/0/mutate/patchStrategicMerge/spec/items/0";
+    let of = |kinds: &str, mutate: &str| {
+        let rule = policy(
+            &format!("match: {{any: [{{resources: {{kinds: [{kinds}]}}}}]}}\nmutate: {{{mutate}}}\n"),
+            "",
+        );
+        let all = findings(&rule).into_iter().filter(|one| one.message.contains("KYV-D02"));
+        all.map(|one| one.pointer.to_json_pointer()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("example.com/v1/Shop", overlay), [at]);
+    assert_eq!(of("Pod, Shop", overlay), [at]);
+    // A Pod merges its containers by name; of `*` nothing is known.
+    let containers = "patchStrategicMerge: {spec: {containers: [{(name): a, image: b}]}}";
+    assert_eq!(of("Pod, Shop", containers), Vec::<String>::new());
+    assert_eq!(of("'*'", overlay), Vec::<String>::new());
+    let targets = |kind: &str, overlay: &str| {
+        of("Secret", &format!("targets: [{{apiVersion: example.com/v1, kind: {kind}, name: a}}], {overlay}"))
+    };
+    assert_eq!(targets("Shop", overlay), [at]);
+    assert_eq!(targets("\"{{ request.object.kind }}\"", overlay), Vec::<String>::new());
+    let pods = format!("targets: [{{apiVersion: v1, kind: Pod, name: a}}], {containers}");
+    assert_eq!(of("Secret", &pods), Vec::<String>::new());
+    assert_eq!(of("Secret", &pods.replace("containers", "tolerations")).len(), 1);
+}
+
+#[test]
 fn filters_of_any_that_exclude_nothing_are_found() {
     let of = |exclude: &str| {
         let rule = policy(&format!("{MATCH}exclude: {exclude}\n{LABEL}"), "");
@@ -228,8 +278,8 @@ fn expressions_that_kyverno_reads_otherwise_are_found_once_for_each_text() {
     let at = "KYV912 /spec/rules/0/mutate/patchStrategicMerge/metadata/labels/a";
     let both = "{{ join('-' keys(@)) }}{{ compare(a, b) == `0` }}";
     assert_eq!(found(&overlay(&both.repeat(2))), [at, at]);
-    assert_eq!(found(&overlay("{{ compare(a, b) == `0` }}")), [at]);
-    assert_eq!(found(&overlay("{{ to_string(compare(a, b)) == '0' }}")), Vec::<String>::new());
+    assert_eq!(found(&overlay("n-{{ compare(a, b) == `0` }}")), [at]);
+    assert_eq!(found(&overlay("n-{{ to_string(compare(a, b)) == '0' }}")), Vec::<String>::new());
     let list = "context: [{name: c, variable: {jmesPath: \"compare(a, b) > `0`\"}}]\n";
     assert_eq!(found(&format!("{MATCH}{LABEL}{list}")), ["KYV912 /spec/rules/0/context/0/variable/jmesPath"]);
 }

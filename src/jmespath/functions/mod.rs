@@ -72,6 +72,12 @@ impl Function {
         self.parameters.get(index).or(self.parameters.last()).copied().unwrap_or_default()
     }
 
+    /// Whether the result may be a text, or `null`.
+    pub(super) fn may_be_text(&self) -> bool {
+        // What is no number is `null`.
+        self.name == "to_number" || !matches!(self.result, "number" | "boolean" | "array" | "object")
+    }
+
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         all().find(|function| function.name == name)
     }

@@ -29,6 +29,19 @@ pub fn each_expression(rule: &Value, visit: &mut dyn FnMut(&Pointer, &Expression
     }
 }
 
+/// Whether a text is a variable alone whose value is never a text.
+pub fn is_variable_without_text(text: &str) -> bool {
+    let mut found = Vec::new();
+    let rest = replace_variables(text, |expression| {
+        found.push(Query::new(expression));
+        String::new()
+    });
+    match (rest, &*found) {
+        (Some(rest), [only]) => rest.is_empty() && only.expression().is_ok_and(Expression::is_never_text),
+        _ => false,
+    }
+}
+
 /// Whether strings at this place of a rule are expressions without braces: `list` of a foreach, `jmesPath` in a context.
 pub(super) fn is_expression(at: &[Segment]) -> bool {
     let is = |segment: &Segment, name: &str| matches!(segment, Segment::Key(key) if **key == *name);

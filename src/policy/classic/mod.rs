@@ -44,7 +44,7 @@ pub use exception::PolicyException;
 pub use exceptions::PolicyExceptions;
 pub(super) use load::parse;
 
-pub use expressions::each_expression;
+pub use expressions::{each_expression, is_variable_without_text};
 pub use mutation::{
     Edit, ForeachEntry, LegacyMutation, LegacyPart, MutateExisting, Mutation, Order, Patch, Target,
 };
