@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::patch::anchors;
+use crate::patch::{Anchor, anchors};
 use crate::policy::Policy;
 use crate::report::{ObjectReport, PartCoverage, RuleReport, Trace};
-use crate::value::{Pointer, Text, Value};
+use crate::value::{Pointer, Segment, Text, Value};
 
 /// A condition or anchor, before it is looked at.
 struct Part {
@@ -69,10 +69,10 @@ impl<'a> Rule<'a> {
             Self::Classic(rule) => {
                 let conditions =
                     condition_blocks(rule).into_iter().flat_map(|(at, block)| conditions(&at, block));
-                let anchors = overlays(rule)
-                    .into_iter()
-                    .flat_map(|(at, overlay)| anchors(overlay).into_iter().map(move |one| at.join(&one)));
-                conditions.chain(anchors).map(|pointer| Part { path: path(&pointer), pointer }).collect()
+                conditions
+                    .chain(anchors_of_rule(rule))
+                    .map(|pointer| Part { path: path(&pointer), pointer })
+                    .collect()
             }
             Self::Cel(conditions) => {
                 let part = |(name, pointer): &(&Text, &Pointer)| Part {
@@ -140,12 +140,27 @@ fn condition_blocks(rule: &Value) -> Vec<(Pointer, &Value)> {
         .collect()
 }
 
-/// The overlays of a rule and of its loops, with their paths.
-fn overlays(rule: &Value) -> Vec<(Pointer, &Value)> {
-    let mut found = loops(rule);
-    found.extend(rule.get("mutate").map(|mutate| (Pointer::ROOT.key("mutate"), mutate)));
-    const FIELD: &str = "patchStrategicMerge";
-    found.into_iter().filter_map(|(at, node)| Some((at.key(FIELD), node.get(FIELD)?))).collect()
+/// The anchors of the overlays of a rule and of its loops, with their paths.
+fn anchors_of_rule(rule: &Value) -> Vec<Pointer> {
+    let Some(mutate) = rule.get("mutate") else { return Vec::new() };
+    let at = Pointer::ROOT.key("mutate");
+    let mut nodes = loops(rule);
+    nodes.push((at.clone(), mutate));
+    let mut found = Vec::new();
+    for (at, node) in nodes {
+        let overlay = node.get("patchStrategicMerge");
+        let at = at.key("patchStrategicMerge");
+        found.extend(overlay.into_iter().flat_map(anchors).map(|one| at.join(&one)));
+    }
+    // In a condition of a legacy overlay, anchors are keys like others.
+    let is_outside = |one: &Pointer| {
+        let is_condition =
+            |segment: &Segment| matches!(segment, Segment::Key(key) if Anchor::is_test_key(key));
+        one.segments().split_last().is_none_or(|(_, above)| !above.iter().any(is_condition))
+    };
+    let legacy = mutate.get("overlay").into_iter().flat_map(anchors).filter(is_outside);
+    found.extend(legacy.map(|one| at.key("overlay").join(&one)));
+    found
 }
 
 /// The loops of a rule, also those in loops, with their paths.

@@ -116,6 +116,22 @@ policy.yaml:28: pull/autogen-pull: mutate.patchStrategicMerge.spec.template.spec
     assert_eq!(stdout(&output), expected);
 }
 
+/// In the condition `(securityContext)`, an anchor is a key like others.
+#[test]
+fn anchors_of_legacy_overlays_are_decided() {
+    let output = test_in("covered_legacy", &["-q", "--coverage"]);
+    let expected = "\
+policy.yaml:15: legacy/pull: mutate.overlay.metadata.labels.+(pull): never false
+policy.yaml:18: legacy/pull: mutate.overlay.spec.(securityContext): never false
+policy.yaml:23: legacy/pull: mutate.overlay.spec.containers[0].+(terminationMessagePolicy): never false
+
+0 of 1 rules covered, 2 of 2 branches, 2 of 5 conditions and anchors
+";
+    assert_eq!(stdout(&output), expected);
+    let later = test_in("covered_legacy", &["-q", "--coverage", "--legacy", "smp"]);
+    assert_eq!(stdout(&later), expected);
+}
+
 /// Pod `root` fails `=(runAsUser)`, so nothing after it is decided. The loop selects one container at a time, so the others fail
 /// its condition. In labels, `ap*` is a key like others, and outside of conditions `=( )` is no anchor.
 #[test]

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::patch::AnchorOutcomes;
 use crate::patch::PatchError;
 use crate::patch::cursor::Cursor;
 use crate::patch::outcome::OverlayError;
@@ -17,11 +18,25 @@ use super::node::{Condition, Conditions, Entry, EntryKind, Node, Shape};
 pub(super) struct Documented<'a> {
     tracker: &'a DivergenceTracker,
     cursor: Cursor,
+    outcomes: Option<AnchorOutcomes>,
 }
 
 impl<'a> Documented<'a> {
     pub(super) fn new(tracker: &'a DivergenceTracker) -> Self {
-        Self { tracker, cursor: Cursor::default() }
+        Self { tracker, cursor: Cursor::default(), outcomes: None }
+    }
+
+    /// Which anchors hold, as far as the overlay gets.
+    pub(super) fn anchor_outcomes(
+        mut self,
+        root: &Node,
+        base: &Value,
+        position: Position<'_>,
+    ) -> AnchorOutcomes {
+        self.outcomes = Some(AnchorOutcomes::default());
+        // An overlay that fails has decided those before.
+        let _failed = self.run(root, base, position);
+        self.outcomes.unwrap_or_default()
     }
 
     pub(super) fn run(
@@ -70,7 +85,11 @@ impl<'a> Documented<'a> {
                 self.cursor.enter(entry.raw.clone(), entry.name.clone());
                 let checked = match &entry.kind {
                     EntryKind::Condition(condition) if conditions => {
-                        self.condition(entry, condition, member(entry))
+                        let checked = self.condition(entry, condition, member(entry));
+                        if let Some(outcomes) = &mut self.outcomes {
+                            outcomes.add(&self.cursor.overlay, checked.is_ok());
+                        }
+                        checked
                     }
                     EntryKind::Plain(node) if !conditions => self.check_conditions(node, member(entry)),
                     _ => Ok(()),
@@ -140,7 +159,10 @@ impl<'a> Documented<'a> {
             }
             (Shape::List(elements), Value::Array(_)) => self.apply_list(elements, base, work, position)?,
             (Shape::List(elements), _) if elements.is_empty() => {}
-            (Shape::Map(_) | Shape::List(_), _) => *work = node.content(Conditions::Omitted),
+            (Shape::Map(_) | Shape::List(_), _) => {
+                *work = node.content(Conditions::Omitted);
+                self.note_written(node);
+            }
         }
         Ok(())
     }
@@ -156,11 +178,16 @@ impl<'a> Documented<'a> {
             let base = base.and_then(|base| base.get(&entry.name));
             let present = work.get(&entry.name).is_some();
             let position = position.member(&entry.name);
+            self.cursor.overlay.push_key(entry.raw.clone());
+            if let (EntryKind::Add(_), Some(outcomes)) = (&entry.kind, &mut self.outcomes) {
+                outcomes.add(&self.cursor.overlay, !present);
+            }
             match &entry.kind {
                 EntryKind::Plain(node) if node.is_empty_list() && !present => {}
                 EntryKind::Plain(node) | EntryKind::Add(node) if !present => {
                     self.cursor.steps.count()?;
                     work.insert(entry.name.clone(), node.content(Conditions::Omitted));
+                    self.note_written(node);
                 }
                 EntryKind::Plain(node) => {
                     if let Some(member) = work.as_object_mut().and_then(|work| work.get_mut(&entry.name)) {
@@ -177,6 +204,7 @@ impl<'a> Documented<'a> {
                 }
                 EntryKind::Condition(_) => {}
             }
+            self.cursor.overlay.pop();
         }
         Ok(())
     }
@@ -213,29 +241,42 @@ impl<'a> Documented<'a> {
     ) -> Result<(), OverlayError> {
         let originals = base.and_then(Value::as_array).unwrap_or_default();
         let Some(items) = work.as_array_mut() else { return Ok(()) };
-        let element_position = position.element();
-        for element in elements {
-            let is_map = matches!(element.shape, Shape::Map(_));
-            if is_map && (element.conditioned || !element.has_identity()) {
-                if originals.is_empty() {
-                    // An element with add anchors only adds no elements.
-                    if element.has_plain_member() {
-                        items.push(element.content(Conditions::Omitted));
-                    }
-                    continue;
-                }
-                for (item, original) in items.iter_mut().zip(originals) {
-                    let selected = if element.conditioned {
-                        self.selects(element, original)?
-                    } else {
-                        original.as_object().is_some()
-                    };
-                    if selected {
-                        self.apply(element, Some(original), item, element_position)?;
-                    }
-                }
+        for (index, element) in elements.iter().enumerate() {
+            self.cursor.overlay.push_index(index);
+            self.apply_element(element, originals, items, position)?;
+            self.cursor.overlay.pop();
+        }
+        Ok(())
+    }
+
+    /// Applies an element of an overlay to the elements that it selects, or adds it.
+    fn apply_element(
+        &mut self,
+        element: &Node,
+        originals: &[Value],
+        items: &mut Vec<Value>,
+        position: Position<'_>,
+    ) -> Result<(), OverlayError> {
+        let is_map = matches!(element.shape, Shape::Map(_));
+        if !is_map || !element.conditioned && element.has_identity() {
+            return self.merge_element(element, originals, items, position);
+        }
+        if originals.is_empty() {
+            // An element with add anchors only adds no elements.
+            if element.has_plain_member() {
+                items.push(element.content(Conditions::Omitted));
+                self.note_written(element);
+            }
+            return Ok(());
+        }
+        for (item, original) in items.iter_mut().zip(originals) {
+            let selected = if element.conditioned {
+                self.selects(element, original)?
             } else {
-                self.merge_element(element, originals, items, position)?;
+                original.as_object().is_some()
+            };
+            if selected {
+                self.apply(element, Some(original), item, position.element())?;
             }
         }
         Ok(())
@@ -261,9 +302,37 @@ impl<'a> Documented<'a> {
                     self.apply(element, originals.get(index), item, position.element())?;
                 }
             }
-            None => items.push(content),
+            None => {
+                items.push(content);
+                self.note_written(element);
+            }
         }
         Ok(())
+    }
+
+    /// Records that the fields that a node adds were missing, as it is written whole.
+    fn note_written(&mut self, node: &Node) {
+        let Some(outcomes) = &mut self.outcomes else { return };
+        let mut open = vec![(self.cursor.overlay.clone(), node)];
+        while let Some((at, node)) = open.pop() {
+            match &node.shape {
+                Shape::Leaf(_) => {}
+                Shape::List(elements) => {
+                    open.extend(elements.iter().enumerate().map(|(index, one)| (at.index(index), one)));
+                }
+                Shape::Map(entries) => {
+                    for entry in entries {
+                        let at = at.key(entry.raw.clone());
+                        if let EntryKind::Add(_) = entry.kind {
+                            outcomes.add(&at, true);
+                        }
+                        if let EntryKind::Plain(node) | EntryKind::Add(node) = &entry.kind {
+                            open.push((at, node));
+                        }
+                    }
+                }
+            }
+        }
     }
 
     /// Whether an element of the object contains all of an element of the overlay.

@@ -16,7 +16,7 @@ mod tests;
 use crate::semantics::DivergenceTracker;
 use crate::value::{MAX_DEPTH, Pointer, Value};
 
-use super::{Limit, Merged, PatchError, Schemas};
+use super::{AnchorOutcomes, Limit, Merged, PatchError, Schemas};
 
 pub use patches::LegacyPatches;
 
@@ -79,6 +79,12 @@ impl LegacyOverlay {
         let mut found = Vec::new();
         self.root.empty_lists(&mut Pointer::default(), &mut found);
         found
+    }
+
+    /// Which anchors hold on an object, as far as the overlay gets as documented.
+    pub fn anchor_outcomes(&self, base: &Value, schemas: &Schemas) -> AnchorOutcomes {
+        let position = schemas.root(base, &Value::Null);
+        Documented::new(&DivergenceTracker::default()).anchor_outcomes(&self.root, base, position)
     }
 
     /// Applies the overlay to an object.

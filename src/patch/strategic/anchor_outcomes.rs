@@ -21,7 +21,7 @@ pub struct AnchorOutcomes(BTreeMap<Pointer, AnchorOutcome>);
 
 impl AnchorOutcomes {
     /// Adds an outcome.
-    pub(super) fn add(&mut self, at: &Pointer, is_held: bool) {
+    pub(in crate::patch) fn add(&mut self, at: &Pointer, is_held: bool) {
         let outcome = self.0.entry(at.clone()).or_default();
         outcome.held |= is_held;
         outcome.failed |= !is_held;

@@ -3,13 +3,13 @@
 use crate::diagnostics::Code;
 use crate::engine::classic::context::Context;
 use crate::engine::classic::hints::unresolved;
-use crate::patch::{LegacyBehavior, LegacyOverlay, LegacyPatches, MergeContext, Merged, PatchError};
+use crate::patch::{LegacyBehavior, LegacyOverlay, LegacyPatches, MergeContext, Merged};
 use crate::policy::{LegacyMutation, LegacyPart, Patch};
 use crate::report::{Outcome, RuleError, SkipReason};
 use crate::value::Value;
 use crate::variables::{Inline, Template};
 
-use super::{failed_patch, not_met, note_anchored, patch};
+use super::{failed_patch, not_met, note_anchored, patch, trace_anchors};
 
 /// The patched object, or why the rule does not apply.
 type Patched = Result<Value, SkipReason>;
@@ -55,16 +55,20 @@ fn apply_overlay(
     merge_context: &MergeContext<'_>,
 ) -> Result<Patched, RuleError> {
     note_anchored(&part.template, object, context);
-    let prepare = |value: &Value| LegacyOverlay::prepare(value, behavior);
-    let substituted;
-    let overlay = match &part.prepared {
-        Some(overlay) => overlay,
+    let (value, substituted);
+    let (source, overlay) = match &part.prepared {
+        Some(overlay) => (part.template.source(), overlay),
         None => {
-            substituted = substitute(&part.template, context, prepare)?;
-            &substituted
+            value = substitute(&part.template, context)?;
+            substituted = LegacyOverlay::prepare(&value, behavior).map_err(|error| failed_patch(&error))?;
+            (&value, &substituted)
         }
     };
     context.tracker().reach_all(part.template.divergences());
+    if context.is_traced() {
+        let outcomes = overlay.anchor_outcomes(object, merge_context.schemas());
+        trace_anchors(&outcomes, &part.template, source, context);
+    }
     let merged = overlay.apply(object, merge_context.schemas(), context.tracker());
     Ok(match merged.map_err(|error| failed_patch(&error))? {
         Merged::Patched(after) => Ok(after),
@@ -78,12 +82,13 @@ fn apply_patches(
     object: &Value,
     context: &mut Context<'_>,
 ) -> Result<Value, RuleError> {
-    let prepare = |value: &Value| LegacyPatches::from_value(value, behavior);
     let substituted;
     let patches = match &part.prepared {
         Some(patches) => patches,
         None => {
-            substituted = substitute(&part.template, context, prepare)?;
+            let value = substitute(&part.template, context)?;
+            substituted =
+                LegacyPatches::from_value(&value, behavior).map_err(|error| failed_patch(&error))?;
             &substituted
         }
     };
@@ -91,16 +96,11 @@ fn apply_patches(
     patches.apply(object).map_err(|error| failed_patch(&error))
 }
 
-/// Replaces the variables of a field, then prepares it.
-fn substitute<T>(
-    template: &Template,
-    context: &mut Context<'_>,
-    prepare: impl FnOnce(&Value) -> Result<T, PatchError>,
-) -> Result<T, RuleError> {
+/// A field with its variables replaced.
+fn substitute(template: &Template, context: &mut Context<'_>) -> Result<Value, RuleError> {
     let settings = context.substitution(Inline::Path);
     let replaced = template.substitute(context, settings);
-    let value = replaced.map_err(|error| unresolved(&error, context))?.value;
-    prepare(&value).map_err(|error| failed_patch(&error))
+    Ok(replaced.map_err(|error| unresolved(&error, context))?.value)
 }
 
 /// Applies the patches that later versions of Kyverno convert the fields to.
