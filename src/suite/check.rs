@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::{LAST_APPLIED, World};
-use crate::policy::{CelPolicyKind, Operation, Policy, RuleSummary, Why};
+use crate::policy::{CelPolicyKind, Policy, RuleSummary, Why};
 use crate::report::{
     Difference, MissingExpectation, ObjectReport, Outcome, RuleReport, SkipReason, Subject, SuiteRow, Verdict,
 };
@@ -14,6 +14,7 @@ use crate::value::{ObjectRef, Text, Value};
 use super::compare::{in_order_of, is_same, without_noise};
 use super::document::{Expectation, ResourceSpec, Status, Suite};
 use super::objects::ObjectsByName;
+use super::run::SuiteRun;
 
 const DEFAULT_NAMESPACE: &str = "default";
 const RESOURCE_ERROR: &str = "Resource error: ";
@@ -29,26 +30,6 @@ pub struct UnreadableFile {
     pub message: String,
     /// Whether there is no such file.
     pub is_missing: bool,
-}
-
-/// The outcomes of a suite's objects.
-#[derive(Debug)]
-pub struct SuiteRun {
-    /// The operation of the requests, if an expectation names it; `None` for the suite's own.
-    pub operation: Option<Operation>,
-    /// The reports of the objects, in their order.
-    pub reports: Vec<ObjectReport>,
-    /// The objects that rules with targets changed.
-    pub targets: Vec<TargetState>,
-}
-
-/// What rules with targets did with an object.
-#[derive(Debug)]
-pub struct TargetState {
-    /// The report on these rules only.
-    pub report: ObjectReport,
-    /// Whether the suite names it as a target.
-    pub is_named: bool,
 }
 
 /// Everything that expectations are compared with.
@@ -326,6 +307,7 @@ impl Checker<'_> {
         let name = self.expectation.policy_name();
         let mut rows = Vec::new();
         let mut state = &report.before;
+        let mut trigger = None;
         for policy in &report.policies {
             if !policy.has_error() {
                 let after = policy.rules.iter().rev().find_map(|rule| match &rule.outcome {
@@ -340,14 +322,21 @@ impl Checker<'_> {
             let is_bound =
                 |rule: &&RuleReport| !matches!(rule.outcome, Outcome::Skipped(SkipReason::NotBound));
             for rule in policy.rules.iter().filter(|rule| self.is_about(&rule.rule)).filter(is_bound) {
-                if matches!(rule.outcome, Outcome::Triggered { .. }) {
-                    for of_target in triggered(run, report.object.as_ref(), &policy.policy, &rule.rule) {
-                        rows.push(self.row(report, of_target, state));
-                    }
-                    continue;
+                if !matches!(rule.outcome, Outcome::Triggered { .. }) {
+                    rows.push(self.row(report, rule, state));
+                } else if self.is_about_cel() {
+                    trigger = Some((&policy.policy, rule));
+                } else {
+                    let of_targets = run.triggered(report.object.as_ref(), &policy.policy, &rule.rule);
+                    rows.extend(of_targets.map(|rule| self.row(report, rule, state)));
                 }
-                rows.push(self.row(report, rule, state));
             }
+        }
+        // A CEL policy has one row for an object, also if it is its own target.
+        if let Some((policy, rule)) = trigger.filter(|_| rows.is_empty()) {
+            let changed = run.changed_as_target(report.object.as_ref(), policy);
+            let (rule, state) = changed.unwrap_or((rule, state));
+            rows.push(self.row(report, rule, state));
         }
         rows
     }
@@ -548,19 +537,6 @@ fn has_no_empty_result(policy: &Policy) -> bool {
     let Policy::Cel(policy) = policy else { return false };
     policy.kind == CelPolicyKind::MutatingAdmissionPolicy
         || policy.variants.iter().all(|variant| variant.constraints.is_one_plain_rule())
-}
-
-/// What a rule did with the targets that an object triggered.
-fn triggered<'r>(
-    run: &'r SuiteRun,
-    trigger: Option<&'r ObjectRef>,
-    policy: &'r Text,
-    rule: &'r Text,
-) -> impl Iterator<Item = &'r RuleReport> {
-    let reports = run.targets.iter().flat_map(|target| target.report.rules());
-    reports.filter_map(move |(of, report)| {
-        (of.policy == *policy && report.rule == *rule && report.trigger.as_ref() == trigger).then_some(report)
-    })
 }
 
 /// Removes the annotation about the change, and the annotations if there are no others.

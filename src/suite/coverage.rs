@@ -7,8 +7,8 @@ use crate::policy::Policy;
 use crate::report::{FilePlace, ObjectReport, Outcome, RuleCoverage};
 use crate::value::{Pointer, Text, Value};
 
-use super::check::SuiteRun;
 use super::parts;
+use super::run::SuiteRun;
 
 /// What suites reach, rule by rule. A policy of two files is two policies.
 #[derive(Clone, Debug, Default)]

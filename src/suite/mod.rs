@@ -11,9 +11,11 @@ mod document;
 mod mutants;
 mod objects;
 mod parts;
+mod run;
 
-pub use check::{Evaluation, ExpectedFiles, SuiteRun, TargetState, UnreadableFile, check, unmatched_names};
+pub use check::{Evaluation, ExpectedFiles, UnreadableFile, check, unmatched_names};
 pub use compare::{in_order_of, is_same};
 pub use coverage::Coverage;
 pub use document::{Expectation, ResourceSpec, Status, Suite};
 pub use mutants::{Mutants, MutatedPolicy, mutants};
+pub use run::{SuiteRun, TargetState};

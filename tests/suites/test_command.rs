@@ -202,6 +202,17 @@ fn every_expectation_gives_its_rows() {
             ],
         ),
         (
+            "own-targets",
+            0,
+            &[
+                "itself/ v1/ConfigMap/shop/a pass: Ok",
+                "constrained/ v1/ConfigMap/shop/a pass: Ok",
+                "constrained/ v1/ConfigMap/shop/b pass: Ok",
+                "background/ v1/ConfigMap/shop/a pass: Ok",
+                "background/ v1/ConfigMap/shop/b pass: Ok",
+            ],
+        ),
+        (
             "not-evaluated",
             0,
             &["check/check map not evaluated: validate rule", "cel/ map not evaluated: ValidatingPolicy"],
