@@ -163,6 +163,11 @@ fn wait(rest: &Rest, policy: &Policy) {
 
 /// What a command says of a policy and its object, as JSON.
 fn said(policy: &Policy, command: &[&str]) -> Value {
+    serde_json::from_str(&printed(policy, &[command, &["-o", "json"]].concat())).expect("JSON")
+}
+
+/// What a command prints about a policy and its object.
+fn printed(policy: &Policy, command: &[&str]) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, documents: &[Value]| {
         let text: String = documents.iter().map(|document| format!("---\n{document}\n")).collect();
@@ -175,11 +180,11 @@ fn said(policy: &Policy, command: &[&str]) -> Value {
     );
     let output = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
         .args(command)
-        .args(["-q", "-p", "policy.yaml", "-f", "objects.yaml", "-o", "json"])
+        .args(["-q", "-p", "policy.yaml", "-f", "objects.yaml"])
         .current_dir(folder.path())
         .output()
         .expect("the program runs");
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    String::from_utf8(output.stdout).expect("UTF-8")
 }
 
 /// Whether `check` says that the result of a policy is not stable.
@@ -194,6 +199,29 @@ fn predicted(policy: &Policy) -> (Value, bool) {
     let report = said(policy, &["drift", "--tool", "flux"]);
     let mut objects = report["objects"].as_array().expect("objects").iter();
     (report["ignore"].clone(), objects.any(|object| object["lasting"] == true))
+}
+
+/// The question about the object of a policy with what `drift` prints for Flux pasted into a `HelmRelease` and a `Kustomization`.
+fn ignoring(policy: &Policy) -> Value {
+    let rules = printed(policy, &["drift", "-o", "flux"]);
+    let (detection, ignore) = rules.split_once('\n').expect("lines");
+    let parse = |spec: &str| -> Value {
+        let text = format!("spec:\n{}", spec.lines().map(|line| format!("  {line}\n")).collect::<String>());
+        let spec = kyv::yaml::parse_value(&text).expect("YAML");
+        serde_json::from_str(&spec.to_json()).expect("JSON")
+    };
+    let mut release = parse(&format!("{detection}\n  mode: enabled\n{ignore}"));
+    let unindented: String = ignore.lines().map(|line| format!("{}\n", &line[2..])).collect();
+    let mut kustomization = parse(&unindented);
+    for (object, api_version, kind) in [
+        (&mut release, "helm.toolkit.fluxcd.io/v2", "HelmRelease"),
+        (&mut kustomization, "kustomize.toolkit.fluxcd.io/v1", "Kustomization"),
+    ] {
+        object["apiVersion"] = json!(api_version);
+        object["kind"] = json!(kind);
+        object["metadata"] = json!({"name": policy.name, "namespace": policy.name});
+    }
+    json!({"object": deployment(policy.name), "helmRelease": release, "kustomization": kustomization})
 }
 
 #[test]
@@ -219,8 +247,8 @@ fn flux_shows_what_is_predicted() {
     assert!(applied.iter().all(|answer| answer.kustomization == "created"), "{applied:?}");
     let mut unstable = 0;
     let compared = ask(&|policy| json!({"object": deployment(policy.name)}));
-    let ignoring = ask(&|policy| json!({"object": deployment(policy.name), "ignore": predicted(policy).0}));
-    for ((policy, answer), ignored) in policies.iter().zip(&compared).zip(&ignoring) {
+    let ignored = ask(&ignoring);
+    for ((policy, answer), ignored) in policies.iter().zip(&compared).zip(&ignored) {
         let name = policy.name;
         let is_unstable = policy.unstable.is_some();
         let (rules, is_lasting) = predicted(policy);
@@ -249,7 +277,7 @@ fn flux_shows_what_is_predicted() {
         changed["metadata"]["labels"]["app"] = json!("edited");
         rest.replace(&changed, "").expect("an update");
     }
-    let edited = ask(&|policy| json!({"object": deployment(policy.name), "ignore": predicted(policy).0}));
+    let edited = ask(&ignoring);
     for (policy, answer) in policies.iter().zip(&edited) {
         assert_eq!(answer.kustomization, "configured", "{}: {answer:?}", policy.name);
         assert!(!answer.helm_release.is_null(), "{}: {answer:?}", policy.name);
