@@ -141,6 +141,12 @@ async function diffPage() {
 async function otherPages() {
   const check = await open("check");
   assert.ok((await texts(check, "#items summary .name")).includes("order"));
+  // Charts by finding, policy, kind and namespace; a bar filters.
+  assert.deepEqual(await texts(check, "figcaption"), ["By finding", "By policy", "By kind", "By namespace"]);
+  assert.ok((await texts(check, "figure .bar .name")).includes("west"));
+  await check.click("figure:last-of-type .bar");
+  assert.equal(await check.$eval("#filter-namespace", (select) => select.value), "west");
+  await check.click("figure:last-of-type .bar");
   await openAll(check);
   assert.match(await text(check, "#items"), /Result.*Other result.*team: b.*team: a.*Cure: write the rules in one policy/s);
   await close(check);
