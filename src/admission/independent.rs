@@ -2,23 +2,22 @@
 
 use crate::value::{Map, Value, aligned, are_aligned};
 
-use super::defaults::has_latest_tag;
-use super::fields::text_of;
-use super::types::{Kind, Shape, Struct, TypeId};
+use super::defaults::States;
+use super::types::{Kind, Named, Shape, Struct, TypeId};
 
 /// Whether an object has the same defaults with the changes from `before` to `after` as without them, but for what is added.
 /// `before` is the view of `written`. The answer is `false` where that is not clear.
 pub(super) fn keeps_defaults(id: TypeId, written: Option<&Value>, before: &Value, after: &Value) -> bool {
     let named = id.get();
     let has_setters = !named.defaults.is_empty() || named.conversion.is_some();
-    let reads = named.reads.unwrap_or_default();
     if has_setters && named.reads.is_none() {
         return false;
     }
     match (&named.shape, before, after) {
         (Shape::Collection(kind), ..) => keeps_below(kind, written, before, after),
         (Shape::Struct(shape), Value::Object(old), Value::Object(new)) => {
-            is_open(written, old) && keeps_fields((shape, reads), written, (before, old), (after, new))
+            is_open(written, old)
+                && keeps_fields((named, shape), States { written, before, after }, [old, new])
         }
         _ => false,
     }
@@ -29,12 +28,8 @@ fn is_open(written: Option<&Value>, old: &Map) -> bool {
     written.is_some_and(|written| written.as_object().is_some()) || old.is_empty()
 }
 
-fn keeps_fields(
-    (shape, reads): (&Struct, &[&str]),
-    written: Option<&Value>,
-    (before, old): (&Value, &Map),
-    (after, new): (&Value, &Map),
-) -> bool {
+fn keeps_fields((named, shape): (&Named, &Struct), states: States<'_>, [old, new]: [&Map; 2]) -> bool {
+    let reads = named.reads.unwrap_or_default();
     let mut common = 0;
     for (index, (key, is)) in new.iter().enumerate() {
         let was = old.get_near(key, index);
@@ -42,11 +37,11 @@ fn keeps_fields(
         if was.is_some_and(|was| was.same_storage(is)) {
             continue;
         }
-        let is_read =
-            reads.contains(&key.as_str()) && !(key == "image" && has_same_pull_policy(before, after));
+        let is_read = reads.contains(&key.as_str())
+            && !named.indifference.is_some_and(|is_indifferent| is_indifferent(key, &states));
         let keeps = match was {
             Some(was) => shape.find(key).is_some_and(|place| {
-                let written = written.and_then(|written| written.get(key));
+                let written = states.written.and_then(|written| written.get(key));
                 keeps_below(&shape.fields[place].kind, written, was, is)
             }),
             None => true,
@@ -56,12 +51,6 @@ fn keeps_fields(
         }
     }
     common == old.len()
-}
-
-/// Whether the images of two containers are pulled by the same rule.
-fn has_same_pull_policy(before: &Value, after: &Value) -> bool {
-    let [was, is] = [before, after].map(|container| text_of(container, "image"));
-    !was.is_empty() && !is.is_empty() && has_latest_tag(was) == has_latest_tag(is)
 }
 
 fn keeps_below(kind: &Kind, written: Option<&Value>, before: &Value, after: &Value) -> bool {
@@ -164,7 +153,7 @@ mod tests {
         }
     }
 
-    const MANIFESTS: [&str; 5] = [
+    const MANIFESTS: [&str; 11] = [
         r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a","labels":{"b":"c"}},"spec":{
             "template":{"spec":{"serviceAccountName":"s","tolerations":[{"operator":"Exists"}],"hostNetwork":true,
             "initContainers":[{"name":"i","image":"i","resources":{"requests":{"cpu":"1"}}}],
@@ -177,6 +166,18 @@ mod tests {
             "template":{"spec":{"serviceAccount":"s"}}}}"#,
         r#"{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"a"},"spec":{"schedule":"* * * * *","jobTemplate":{"spec":{
             "template":{"spec":{"restartPolicy":"Never","volumes":[{"name":"c","configMap":{"name":"c"}}]}}}}}}"#,
+        r#"{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","labels":{"b":"c"}},"spec":{
+            "template":{"metadata":{"labels":{"d":"e"}},"spec":{"restartPolicy":"Never"}}}}"#,
+        r#"{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"},"spec":{"parallelism":2,
+            "template":{"metadata":{"labels":{"d":"e"}},"spec":{"restartPolicy":"Never"}}}}"#,
+        r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","annotations":{"b":"c"}},"spec":{
+            "initContainers":[{"name":"i","image":"i","resources":{"limits":{"cpu":"1"}}}],
+            "containers":[{"name":"a","image":"a:1","resources":{"requests":{"cpu":"1"}},"ports":[{"containerPort":1}]}]}}"#,
+        r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"hostNetwork":true,
+            "resources":{"limits":{"cpu":"1"}},"containers":[{"name":"a","ports":[{"containerPort":1}]}]}}"#,
+        r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"a"},"spec":{"ports":[{"port":1}]}}"#,
+        r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"a"},"spec":{"type":"LoadBalancer","ports":[{"port":1}]},
+            "status":{"loadBalancer":{"ingress":[{"ip":"10.0.0.1"}]}}}"#,
         r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"stringData":{"a":"b"},"data":{"c":"ZA=="}}"#,
     ];
 
@@ -216,7 +217,7 @@ mod tests {
                     after.pointed_mut(at).unwrap().insert(key.clone(), Value::from_json(value).unwrap());
                     let Some(goal) = admit(&after, kind) else { continue };
                     tried += 1;
-                    if Admission::keeps_defaults(kind, written, view, &after) {
+                    if admission.keeps_defaults(kind, (written, view, &after)) {
                         kept += 1;
                         let result = restore(written, (view, &after), || true, |_| None);
                         assert_eq!(

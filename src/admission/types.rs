@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 
 use crate::value::{GroupVersionKind, Key, Number, Text, Value};
 
+use super::defaults::Indifference;
 use super::fields::Setter;
 use super::{conversions, defaults};
 
@@ -70,6 +71,8 @@ pub(super) struct Named {
     pub(super) conversion: Option<Setter>,
     /// The fields that defaults and conversions look at; `None` if they may look at anything.
     pub(super) reads: Option<&'static [&'static str]>,
+    /// Which changes of these make no difference.
+    pub(super) indifference: Option<Indifference>,
     pub(super) shape: Shape,
 }
 
@@ -274,6 +277,7 @@ impl Named {
             defaults: setters,
             conversion: conversions::of_type(name),
             reads: defaults::reads(name),
+            indifference: defaults::indifference(name),
             shape,
         }
     }

@@ -89,7 +89,7 @@ impl Placed {
                 };
                 admission.view_beside(object, kind, Some(&self.object)).ok()
             };
-            let keeps_defaults = || Admission::keeps_defaults(kind, original, &self.object, &evaluated);
+            let keeps_defaults = || admission.keeps_defaults(kind, (original, &self.object, &evaluated));
             return restore(original, (&self.object, &evaluated), keeps_defaults, admit);
         }
         self.without_namespace(evaluated)

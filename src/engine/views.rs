@@ -70,6 +70,9 @@ fn differences(
     }
     let admitted = &evaluation.placed.object;
     let of_written = Differences::between(evaluation, admitted, written);
+    if of_written.is_empty() {
+        return None;
+    }
     let policies = ran(evaluation, reports, steps)?;
     if !policies.iter().any(|policy| of_written.concern(policy)) {
         return None;

@@ -25,7 +25,7 @@ mod volumes;
 pub(super) use image::has_latest_tag;
 #[cfg(test)]
 pub(super) use reads::READS;
-pub(super) use reads::reads;
+pub(super) use reads::{Indifference, States, indifference, reads};
 
 use super::fields::Setter;
 use super::fields::{field_mut, set, set_object};

@@ -210,6 +210,10 @@ impl Differences {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
     /// Whether a policy may read or write one of them.
     pub(super) fn concern(&self, policy: &Ran<'_>) -> bool {
         !self.found.is_empty() && policy.paths().any(|paths| paths.intersects(&self.paths))
