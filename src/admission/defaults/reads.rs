@@ -108,13 +108,16 @@ fn of_pod(field: &str, states: &States<'_>) -> bool {
     let [Some(before), Some(after)] = states.get("spec") else { return false };
     let specs = States { written: None, before, after };
     let has_host_network = before.get("hostNetwork").and_then(Value::as_bool) == Some(true);
-    let has_same_resources = |list: &&str| {
+    let has_limits = |container: &Value| container.path(&["resources", "limits"]).is_some();
+    let has_same_limits = |list: &&str| {
         let [before, after] = [before, after].map(|spec| items(spec, list));
         let mut pairs = before.iter().zip(after);
-        pairs.all(|(before, after)| before.get("resources") == after.get("resources"))
+        pairs.all(|(before, after)| {
+            !has_limits(before) && !has_limits(after) || before.get("resources") == after.get("resources")
+        })
     };
     !has_host_network
         && unset(before, "resources")
         && LOOKED_AT.iter().all(|field| specs.are_same(&[*field]))
-        && ["containers", "initContainers"].iter().all(has_same_resources)
+        && ["containers", "initContainers"].iter().all(has_same_limits)
 }

@@ -18,7 +18,7 @@ const KINDS: [(&str, &str); 8] = [
 ];
 
 /// Members of Pods, below their specification.
-const OF_PODS: [&str; 24] = [
+const OF_PODS: [&str; 25] = [
     "containers: [{name: a, image: 'nginx:1.0'}]",
     "containers: [{name: a, image: nginx}]",
     "containers: [{name: a, image: nginx}, {name: b, image: 'busybox:latest'}]",
@@ -30,6 +30,7 @@ const OF_PODS: [&str; 24] = [
     "containers: [{name: a, image: nginx, resources: {limits: {cpu: '1'}}, securityContext: {}}]",
     "containers: [{name: a, image: nginx, resources: {limits: {cpu: '0.5'}, requests: {memory: 1Gi}}}]",
     "containers: [{name: a, image: nginx, securityContext: {privileged: true}, lifecycle: {preStop: {exec: {}}}}]",
+    "containers: [{name: a, image: nginx, resources: {requests: {cpu: 500m}}}]",
     "volumes: [{name: v}]",
     "volumes: [{name: v, hostPath: {path: /a}}, {name: w, configMap: {name: c}}]",
     "volumes: [{name: v, configMap: {name: c}}]",
