@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::value::{Map, Value, aligned, are_aligned};
+use crate::value::{Map, Text, Value, aligned, are_aligned};
 
 use super::fields::field_mut;
 use super::token_volume;
@@ -32,6 +32,7 @@ pub fn restore(
         return after.clone();
     }
     let mut restored = rewritten(Some(written), admitted, after).unwrap_or_else(|| written.clone());
+    remove_overwritten_texts(&mut restored, admitted, after);
     if keeps_defaults() {
         return restored;
     }
@@ -56,6 +57,26 @@ pub fn restore(
         }
     }
     restored
+}
+
+/// Removes the texts of a Secret from `stringData` that policies changed or removed in `data`, which the API server moved
+/// them to: they would come before what the policies set.
+fn remove_overwritten_texts(restored: &mut Value, before: &Value, after: &Value) {
+    let is_secret = before.get("apiVersion").and_then(Value::as_str) == Some("v1")
+        && before.get("kind").and_then(Value::as_str) == Some("Secret");
+    let texts = restored.get("stringData").and_then(Value::as_object).filter(|_| is_secret);
+    let is_other = |key: &Text| before.path(&["data", key]) != after.path(&["data", key]);
+    let Some(texts) = texts.filter(|texts| texts.keys().any(is_other)) else { return };
+    let kept: Map = texts
+        .iter()
+        .filter(|(key, _)| !is_other(key))
+        .map(|(key, text)| (key.clone(), text.clone()))
+        .collect();
+    if kept.is_empty() {
+        restored.remove("stringData");
+    } else {
+        restored.insert("stringData", Value::object(kept));
+    }
 }
 
 /// Writes the changes from `before` to `after` into the written value. `None`: the value is left out.

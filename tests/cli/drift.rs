@@ -117,3 +117,28 @@ drift of 0 of 2 objects in Flux
     );
     assert_eq!(run.code, Some(1));
 }
+
+#[test]
+fn rules_tell_objects_that_were_not_compared_in_full() {
+    let widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {a: b}\n";
+    let patch = policy("other", "kinds: [Widget]", "patchStrategicMerge: {metadata: {labels: {team: shop}}}");
+    let folder = Folder::new(&[("policies.yaml", &patch), ("objects.yaml", widget)]);
+    for (tool, rules) in [("argocd", "ignoreDifferences: []\n"), ("flux", "driftDetection:\n  ignore: []\n")]
+    {
+        let run = folder.run(&["drift", "-q", "-p", "policies.yaml", "-f", "objects.yaml", "-o", tool]);
+        let note = "# Widget/w: incomplete: the defaults of this kind are not known\n";
+        assert_eq!((&*run.stdout, run.code), (&*format!("{note}{rules}"), Some(1)), "{tool}");
+    }
+}
+
+#[test]
+fn data_that_replaces_a_text_of_a_secret_is_a_difference() {
+    let secret =
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: own, user: robot}\n";
+    let patch = policy("forced", "kinds: [Secret]", "patchStrategicMerge: {data: {password: Zm9yY2Vk}}");
+    let folder = Folder::new(&[("policies.yaml", &patch), ("objects.yaml", secret)]);
+    let run = folder.run(&["drift", "-q", "-p", "policies.yaml", "-f", "objects.yaml"]);
+    let shown = "Secret/s (objects.yaml:1): OutOfSync\n  .data.password: another value by forced/rule\n";
+    assert!(run.stdout.starts_with(shown), "{}", run.stdout);
+    assert_eq!(run.code, Some(1));
+}
