@@ -298,6 +298,19 @@ fn flux_shows_what_is_predicted() {
         let expected = policy.unstable.filter(|_| !policy.is_for_creation).or(added);
         assert!(expected.iter().all(is_shown) && fields.len() == 1 + expected.iter().len(), "{report}");
     }
+    // Of a kind that the cluster does not have nobody can say what becomes of it.
+    let folder = tempfile::tempdir().expect("a folder");
+    let unknown = json!({"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "a", "namespace": "order"}});
+    for (name, document) in [("policy.yaml", &documents(&policies[0])[0]), ("objects.yaml", &unknown)] {
+        std::fs::write(folder.path().join(name), document.to_string()).expect("a file");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
+    command.args(["drift", "-q", "--live", "-p", "policy.yaml", "-f", "objects.yaml", "-o", "json"]);
+    command.args(["--kubeconfig", &kubeconfig]).current_dir(&folder);
+    let output = command.output().expect("the program runs");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["incomplete"], "not looked up: Shop (example.com/v1)", "{report}");
+    assert_eq!(output.status.code(), Some(4));
     // A policy that comes later changes the objects at the next reconciliation, once.
     let first = ask(&|policy| json!({"object": deployment(&late(policy)), "apply": true}));
     assert!(first.iter().all(|answer| answer.kustomization == "created"), "{first:?}");

@@ -14,6 +14,7 @@ use crate::source::cluster::{FailedLookup, MissingInCluster, StoredObjects};
 use crate::value::GroupVersionKind;
 
 use super::{RunWorld, Session};
+use crate::commands::options::PolicyCheck;
 
 /// How many errors of a cluster are reported one by one.
 const NAMED_ERRORS: usize = 10;
@@ -75,6 +76,10 @@ impl Session {
     fn report_missing(&self, reporter: &mut Reporter) {
         let MissingInCluster { kinds, defined, namespaces } =
             self.stored.as_ref().map(StoredObjects::missing).unwrap_or_default();
+        if let PolicyCheck::Drift(_) = self.check {
+            // Nobody can say what becomes of them.
+            kinds.iter().for_each(|kind| reporter.add_gap(kind));
+        }
         if !kinds.is_empty() {
             reporter.omission(
                 Code::NotInCluster,

@@ -180,6 +180,14 @@ impl DriftWriter {
             let _ = writeln!(text, "# incomplete: {}", printable_line(&totals.gaps.to_string()));
         }
         for DriftingObject { object, drift, .. } in &self.objects {
+            if !drift.failing.is_empty() {
+                let failing = drift.failing.join(", ");
+                let line = format!("# {object}: the dry run of Flux fails, because of {failing}");
+                let _ = writeln!(text, "{}", printable_line(&line));
+            } else if drift.is_incomplete {
+                let line = format!("# {object}: incomplete: the defaults of this kind are not known");
+                let _ = writeln!(text, "{}", printable_line(&line));
+            }
             for field in drift.fields.iter().filter(|field| rule(field, self.tool).is_none()) {
                 let why = match &field.cause {
                     Cause::Policies { .. } => "no rule ignores that; apply the policies when you render",
