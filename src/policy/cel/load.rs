@@ -13,7 +13,7 @@ use super::autogen::{self, Generated};
 use super::findings::Findings;
 use super::{
     CelMutation, CelPatch, CelPolicy, CelPolicyKind, CelTargets, CelVariables, CelVariant, Expression,
-    MatchConstraints, SharedWebhooks, checks, schema,
+    MatchConstraints, SharedWebhooks, checks, field_checks, schema,
 };
 
 /// Reads a policy strictly and compiles it.
@@ -34,6 +34,7 @@ pub(in crate::policy) fn parse(document: &Value, dialect: Dialect) -> Result<Pol
     if !findings.errors.is_empty() {
         return Err(findings.errors);
     }
+    field_checks::find(&variants[0], variants[0].env.dialect(), &mut findings.warnings);
     meta.warnings = findings.warnings;
     if kind.is_of_kyverno() {
         let generated = autogen::generate(spec, dialect.semantics).into_iter();

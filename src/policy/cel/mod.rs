@@ -6,6 +6,7 @@ mod binding;
 mod checks;
 mod constraints;
 mod exception;
+mod field_checks;
 mod findings;
 mod load;
 mod names;

@@ -1,6 +1,7 @@
 //! What is refused, where, and what loads with which warnings.
 
 mod autogen;
+mod fields;
 mod matching;
 mod refusals;
 mod wrong_types;

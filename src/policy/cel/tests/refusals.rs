@@ -134,7 +134,7 @@ const ACCEPTED: &str = "
     MUTATIONS, matchConstraints: {resourceRules: [{RULE}], namespaceSelector: {matchLabels: {a: b}}} =>
     BOTH, matchConditions: [{name: a b, expression: 'true'}, MANY] =>
     BOTH, variables: [{name: v, expression: 'true'}], matchConditions: [{name: a, expression: variables.v}] =>
-    BOTH, matchConditions: [{name: a, expression: 'request.object.x == 1'}] =>
+    BOTH, matchConditions: [{name: a, expression: 'request.object.spec.priority == 1'}] =>
 ";
 
 const BINDINGS: &str = "
