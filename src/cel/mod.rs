@@ -8,6 +8,7 @@ mod access;
 mod apply_configuration;
 mod ast;
 mod check;
+mod constant;
 mod constructed;
 mod cost;
 mod env;
@@ -46,6 +47,7 @@ use crate::value::Text;
 
 pub use access::Access;
 pub use apply_configuration::{ConfigurationError, ForeignValue, TypeNameMismatch, apply_configuration};
+pub use constant::constant;
 pub use constructed::constructed;
 pub use env::{Dialect, Env};
 pub use error::{CompileError, EvalError, Issue};

@@ -66,7 +66,45 @@ impl Finder<'_, '_> {
         for (index, condition) in conditions.iter().enumerate() {
             let Some(operator) = condition.get("operator").and_then(Value::as_str) else { continue };
             self.found.extend(operator_finding(self.rule, operator, at.index(index).key("operator")));
+            if let Some(why) = self.impossible(condition, operator) {
+                let help = "remove the condition, or write values that occur";
+                self.found.push(self.rule.found(
+                    Code::NeverHolds,
+                    LintLevel::Warning,
+                    at.index(index),
+                    why,
+                    help,
+                ));
+            }
         }
+    }
+
+    /// Why a condition never holds: no value is in an empty list, and no request has an operation that `match` excludes.
+    fn impossible(&self, condition: &Value, operator: &str) -> Option<String> {
+        let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(operator));
+        let value = condition.get("value")?;
+        if is(&["In", "AnyIn"]) && value.as_array().is_some_and(<[Value]>::is_empty) {
+            return Some(format!("`{operator}` of an empty list never holds"));
+        }
+        let key = condition.get("key").and_then(Value::as_str)?.trim();
+        let key = key.strip_prefix("{{")?.strip_suffix("}}")?.trim();
+        if key != "request.operation" || !is(&["Equals", "Equal", "In", "AnyIn"]) {
+            return None;
+        }
+        let wanted: Vec<&str> = match value {
+            Value::String(text) => vec![text.as_str()],
+            Value::Array(items) => items.iter().map(Value::as_str).collect::<Option<_>>()?,
+            _ => return None,
+        };
+        let filters = self.rule.filters();
+        let of_filters: Vec<Vec<&str>> =
+            filters.into_iter().map(|filter| Rule::texts(filter, "operations").collect()).collect();
+        let may_have = |operations: &Vec<&str>| {
+            operations.is_empty()
+                || wanted.iter().any(|one| one.contains(['*', '?', '{']) || operations.contains(one))
+        };
+        (!of_filters.is_empty() && !of_filters.iter().any(may_have))
+            .then(|| format!("the operation is never {}: `match` names others", wanted.join(" or ")))
     }
 
     /// Two conditions that cannot hold at once: one key that equals two texts.

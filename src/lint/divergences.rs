@@ -118,6 +118,12 @@ impl Finder<'_, '_> {
         self.lints.push(found(self.rule, divergence, at));
     }
 
+    /// A label that is no string. A number or boolean becomes one in quotes.
+    fn label(&mut self, label: &Value, at: Pointer) {
+        let fix = matches!(label, Value::Number(_) | Value::Bool(_)).then(|| Value::string(label.to_json()));
+        self.lints.push(Lint { fix, ..found(self.rule, Divergence::TypedLabel, at) });
+    }
+
     /// Filters of `exclude` that name nothing.
     fn excludes(&mut self) {
         let Some(block) = self.rule.value.get("exclude") else { return };
@@ -242,7 +248,7 @@ impl Finder<'_, '_> {
                     continue;
                 }
                 if is_labels && is_no_text(member) {
-                    self.add(Divergence::TypedLabel, here);
+                    self.label(member, here);
                     continue;
                 }
                 let is_moved = place.is_moved || key.bytes().all(|byte| byte.is_ascii_digit());
@@ -258,7 +264,7 @@ impl Finder<'_, '_> {
                         self.add(Divergence::AddAnchorInList, here.clone());
                     }
                     if is_labels && is_no_text(member) {
-                        self.add(Divergence::TypedLabel, here);
+                        self.label(member, here);
                     } else {
                         self.node(member, &here, Place { is_moved: true, ..below });
                     }

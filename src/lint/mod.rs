@@ -49,6 +49,8 @@ pub struct Lint {
     pub message: String,
     /// What to do, likewise.
     pub help: &'static str,
+    /// The value of the node that corrects it, and changes nothing else.
+    pub fix: Option<Value>,
 }
 
 /// The findings about a policy, rule by rule. `evaluated` are the names of all its rules, those of autogen included.
@@ -58,6 +60,7 @@ pub fn lint(policy: &Value, evaluated: &[Text]) -> Vec<Lint> {
     let mut found = Vec::new();
     if group != "kyverno.io" {
         cel::check(policy, group, &mut found);
+        cel::check_patches(policy, &mut found);
         return found;
     }
     let at = Pointer::ROOT.key("spec").key("rules");
@@ -131,6 +134,6 @@ impl<'v> Rule<'v> {
         message: String,
         help: &'static str,
     ) -> Lint {
-        Lint { code, level, rule: self.name(), pointer, message, help }
+        Lint { code, level, rule: self.name(), pointer, message, help, fix: None }
     }
 }

@@ -13,11 +13,15 @@ use super::{Lint, LintLevel, MAX_NESTING, Rule, divergences};
 /// Adds the findings about the patches of a rule.
 pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
     let Some(mutate) = rule.mutate() else { return };
-    let is_guarded = rule.value.get("preconditions").is_some() || is_for_creation(rule);
+    let guards = Guards {
+        is_for_creation: is_for_creation(rule),
+        selects_metadata: selects_metadata(rule),
+        conditions: rule.value.get("preconditions").into_iter().collect(),
+    };
     let schemas = Schemas::kubernetes();
     let kinds = kinds(rule).unwrap_or_default();
     let mut finder = Finder { rule, kinds, schemas: &schemas, path: Vec::new(), found };
-    finder.part(mutate, &rule.at.key("mutate"), is_guarded, MAX_NESTING);
+    finder.part(mutate, &rule.at.key("mutate"), &guards, MAX_NESTING);
 }
 
 /// Whether the rule runs once for each object.
@@ -25,6 +29,61 @@ fn is_for_creation(rule: &Rule<'_>) -> bool {
     let is_creation = |filter| Rule::texts(filter, "operations").eq(["CREATE"]);
     let filters = rule.filters();
     !filters.is_empty() && filters.into_iter().all(is_creation)
+}
+
+/// Whether `match` or `exclude` look at labels or annotations, which the rule may set.
+fn selects_metadata(rule: &Rule<'_>) -> bool {
+    let has = |filter: &Value| {
+        ["selector", "annotations"].iter().any(|field| filter.path(&["resources", field]).is_some())
+    };
+    rule.value.get("exclude").is_some() || rule.filters().into_iter().any(has)
+}
+
+/// What may keep a rule from adding an element again.
+#[derive(Clone)]
+struct Guards<'r> {
+    is_for_creation: bool,
+    /// Whether it selects objects by labels or annotations.
+    selects_metadata: bool,
+    /// The conditions of the rule, and of the loops around a patch.
+    conditions: Vec<&'r Value>,
+}
+
+impl Guards<'_> {
+    /// Whether an element that an operation of a patch adds may be there only once. `path` is that of the element.
+    fn keep_from_repeating(&self, path: &str, operations: &[Value]) -> bool {
+        let text = |operation: &Value, name: &str| {
+            operation.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let list = path.rsplit_once('/').map_or("", |(list, _)| list);
+        let is_written_whole = |operation: &Value| text(operation, "path") == list;
+        let writes_metadata = |operation: &Value| text(operation, "path").starts_with("/metadata/");
+        self.is_for_creation
+            || operations.iter().any(is_written_whole)
+            || self.selects_metadata && operations.iter().any(writes_metadata)
+            || self.conditions.iter().any(|conditions| {
+                let conditions = conditions.to_json();
+                let names = operations.iter().map(|operation| last_name(&text(operation, "path")).to_owned());
+                let mentions = |name: String| !name.is_empty() && conditions.contains(&name);
+                looks_elsewhere(&conditions) || names.into_iter().any(mentions)
+            })
+    }
+}
+
+/// The last name in a JSON pointer that is no index.
+fn last_name(path: &str) -> &str {
+    let is_name = |name: &&str| *name != "-" && !name.bytes().all(|byte| byte.is_ascii_digit());
+    path.rsplit('/').find(is_name).unwrap_or_default()
+}
+
+/// Whether conditions look at something else than fields of the object of the request.
+fn looks_elsewhere(conditions: &str) -> bool {
+    let mut variables = conditions.split("{{").skip(1).peekable();
+    variables.peek().is_none()
+        || variables.any(|variable| {
+            let expression = variable.split("}}").next().unwrap_or_default().trim();
+            !expression.starts_with("request.object.") || expression.contains(['(', '{'])
+        })
 }
 
 /// The kinds of the objects that a rule changes; `None` if not all of them are named.
@@ -76,9 +135,9 @@ struct Finder<'r, 'f> {
 
 impl Finder<'_, '_> {
     /// The patches of a mutation or of a loop.
-    fn part(&mut self, part: &Value, at: &Pointer, is_guarded: bool, depth: usize) {
-        if let Some(patch) = part.get("patchesJson6902").and_then(Value::as_str).filter(|_| !is_guarded) {
-            self.json_patch(patch, &at.key("patchesJson6902"));
+    fn part(&mut self, part: &Value, at: &Pointer, guards: &Guards<'_>, depth: usize) {
+        if let Some(patch) = part.get("patchesJson6902").and_then(Value::as_str) {
+            self.json_patch(patch, &at.key("patchesJson6902"), guards);
         }
         if let Some(overlay) = part.get("patchStrategicMerge").filter(|_| !self.kinds.is_empty()) {
             self.overlay(overlay, &at.key("patchStrategicMerge"), depth);
@@ -88,18 +147,20 @@ impl Finder<'_, '_> {
         }
         let loops = part.get("foreach").and_then(Value::as_array).unwrap_or_default();
         for (index, one) in loops.iter().enumerate() {
-            let is_guarded = is_guarded || one.get("preconditions").is_some();
-            self.part(one, &at.key("foreach").index(index), is_guarded, depth - 1);
+            let mut guards = guards.clone();
+            guards.conditions.extend(one.get("preconditions"));
+            self.part(one, &at.key("foreach").index(index), &guards, depth - 1);
         }
     }
 
-    /// A JSON patch that no condition guards.
-    fn json_patch(&mut self, patch: &str, at: &Pointer) {
+    /// A JSON patch, as far as no condition guards it.
+    fn json_patch(&mut self, patch: &str, at: &Pointer, guards: &Guards<'_>) {
         let Ok(operations) = parse_value(patch) else { return };
-        for operation in operations.as_array().unwrap_or_default() {
+        let operations = operations.as_array().unwrap_or_default();
+        for operation in operations {
             let text = |name| operation.get(name).and_then(Value::as_str);
             let (Some("add"), Some(path)) = (text("op"), text("path")) else { continue };
-            if is_element(path) {
+            if is_element(path) && !guards.keep_from_repeating(path, operations) {
                 self.found.push(self.rule.found(
                     Code::AddsAgain,
                     LintLevel::Warning,
@@ -108,7 +169,9 @@ impl Finder<'_, '_> {
                     "add a precondition that looks for the element, or match the operation CREATE alone",
                 ));
             }
-            let is_map = operation.get("value").is_some_and(|value| value.as_object().is_some());
+            let is_map = operation.get("value").is_some_and(|value| value.as_object().is_some())
+                && guards.conditions.is_empty()
+                && !guards.is_for_creation;
             if is_map && ["/metadata/labels", "/metadata/annotations"].iter().any(|map| path.ends_with(map)) {
                 self.found.push(self.rule.found(
                     Code::ReplacesMap,

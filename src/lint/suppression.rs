@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// What the comment begins with.
-const MARK: &str = "# kyv:ignore ";
+/// What the comment begins with, behind `#`.
+const MARK: &str = "kyv:ignore ";
 
 /// A comment that suppresses findings of one code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +35,7 @@ pub fn suppressions(text: &str) -> Vec<Suppression> {
     // The node behind the last comment: comments above one another have the same.
     let mut node: Option<Range<usize>> = None;
     for (index, line) in lines.iter().enumerate() {
-        let Some(start) = line.find(MARK) else { continue };
-        let rest = line[start + MARK.len()..].trim();
+        let Some((start, rest)) = marked(line) else { continue };
         let (code, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let covered = if line[..start].trim().is_empty() {
             let known = node.take().filter(|node| index < node.start);
@@ -54,6 +53,13 @@ pub fn suppressions(text: &str) -> Vec<Suppression> {
         });
     }
     found
+}
+
+/// Where a comment that suppresses something begins in a line, and what it says.
+fn marked(line: &str) -> Option<(usize, &str)> {
+    let (before, rest) = line.split_once(MARK)?;
+    let comment = before.trim_end().strip_suffix('#')?;
+    comment.chars().next_back().is_none_or(char::is_whitespace).then_some((comment.len(), rest.trim()))
 }
 
 /// The lines of the node that begins behind a line, from 0: up to the next line that is not indented more. Empty, behind
@@ -112,6 +118,14 @@ spec:
             found[0].covers("KYV903", 7) && !found[0].covers("KYV903", 8) && !found[0].covers("KYV901", 7)
         );
         assert!(!found[2].covers("KYV904", 10), "a suppression needs a reason");
+    }
+
+    #[test]
+    fn the_space_behind_the_number_sign_may_be_missing() {
+        assert_eq!(suppressions("a: b #kyv:ignore KYV901 x\n")[0].reason, "x");
+        for text in ["a: b#kyv:ignore KYV901 x\n", "a: kyv:ignore KYV901 x\n"] {
+            assert!(suppressions(text).is_empty(), "{text}");
+        }
     }
 
     #[test]

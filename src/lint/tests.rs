@@ -43,6 +43,38 @@ fn two_values_of_one_key_are_never_equal_at_once() {
 }
 
 #[test]
+fn values_that_do_not_occur_are_found() {
+    let created = "match: {any: [{resources: {kinds: [Service], operations: [CREATE]}}]}\n";
+    let rule = |head: &str, key: &str, operator: &str, value: &str| {
+        format!(
+            "{head}{LABEL}preconditions: {{all: [{{key: \"{key}\", operator: {operator}, value: {value}}}]}}\n"
+        )
+    };
+    let at = ["KYV901 /spec/rules/0/preconditions/all/0"];
+    let operation = "{{ request.operation }}";
+    for (head, key, operator, value) in [
+        (MATCH, "{{ request.object.spec.type }}", "AnyIn", "[]"),
+        (created, operation, "Equals", "UPDATE"),
+        (created, operation, "AnyIn", "[UPDATE, DELETE]"),
+    ] {
+        assert_eq!(found(&rule(head, key, operator, value)), at, "{key} {operator} {value}");
+    }
+    for (head, key, operator, value) in [
+        (MATCH, operation, "Equals", "UPDATE"),
+        (created, operation, "AnyIn", "[UPDATE, CREATE]"),
+        (created, operation, "NotEquals", "UPDATE"),
+        (created, operation, "AnyIn", "'{{ wanted }}'"),
+        (MATCH, "{{ request.object.spec.type }}", "AnyNotIn", "[]"),
+    ] {
+        assert_eq!(
+            found(&rule(head, key, operator, value)),
+            Vec::<String>::new(),
+            "{key} {operator} {value}"
+        );
+    }
+}
+
+#[test]
 fn old_operators_and_lists_of_conditions_are_deprecated() {
     let condition = "[{key: '{{ request.operation }}', operator: In, value: [CREATE]}]";
     assert_eq!(
@@ -63,6 +95,39 @@ fn an_element_is_added_again_unless_something_guards_it() {
     assert_eq!(found(&format!("{MATCH}{guard}{patch}")), Vec::<String>::new());
     let created = "match: {any: [{resources: {kinds: [Service], operations: [CREATE]}}]}\n";
     assert_eq!(found(&format!("{created}{patch}")), Vec::<String>::new());
+    // A condition guards if it looks at the list, at what the patch sets, or at something that is not the object.
+    let conditions = |key: &str| {
+        format!("preconditions: {{all: [{{key: \"{{{{ {key} }}}}\", operator: Equals, value: x}}]}}\n")
+    };
+    assert_eq!(found(&format!("{MATCH}{}{patch}", conditions("request.object.spec.type"))), [at]);
+    for key in ["request.object.spec.ports[0].name", "known", "length(request.object.spec.x)"] {
+        assert_eq!(found(&format!("{MATCH}{}{patch}", conditions(key))), Vec::<String>::new(), "{key}");
+    }
+    let labels = format!("{}    - {{op: add, path: /metadata/labels/done, value: 'yes'}}\n", patch);
+    assert_eq!(found(&format!("{MATCH}{labels}")), [at]);
+    let selected = "match: {any: [{resources: {kinds: [Service], selector: {matchExpressions: [{key: done, operator: DoesNotExist}]}}}]}\n";
+    assert_eq!(found(&format!("{selected}{labels}")), Vec::<String>::new());
+    let emptied =
+        patch.replace("    - {op: add", "    - {op: add, path: /spec/ports, value: []}\n    - {op: add");
+    assert_eq!(found(&format!("{MATCH}{emptied}")), Vec::<String>::new());
+}
+
+#[test]
+fn a_cel_patch_that_appends_is_found() {
+    let of = |operations: &str, more: &str, expression: &str| {
+        let text = format!(
+            "{{apiVersion: policies.kyverno.io/v1, kind: MutatingPolicy, metadata: {{name: p}}, spec: {{{more} matchConstraints: \
+             {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [{operations}], resources: [services]}}]}}, \
+             mutations: [{{patchType: JSONPatch, jsonPatch: {{expression: \"{expression}\"}}}}]}}}}"
+        );
+        lint(&parse_value(&text).unwrap(), &[]).into_iter().map(|one| one.code).collect::<Vec<_>>()
+    };
+    let patch = "[JSONPatch{op: 'add', path: '/spec/ports/-', value: Object.spec.ports{port: 1}}]";
+    assert_eq!(of("CREATE, UPDATE", "", patch), [Code::AddsAgain]);
+    assert_eq!(of("CREATE", "", patch), []);
+    let condition = "matchConditions: [{name: a, expression: 'size(object.spec.ports) < 2'}],";
+    assert_eq!(of("UPDATE", condition, patch), []);
+    assert_eq!(of("UPDATE", "", &format!("object.spec.ports.exists(p, p.port == 1) ? [] : {patch}")), []);
 }
 
 #[test]

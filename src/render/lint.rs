@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{Finding, FindingResult};
+use crate::report::{Diagnostic, Finding, FindingResult};
 use crate::value::{Pointer, Value};
 
+use super::formats::diagnostic_json;
 use super::{printable, printable_json};
 
 /// A finding about a policy, with what its formats show.
@@ -48,13 +49,18 @@ pub fn lint_text<'f>(findings: impl IntoIterator<Item = &'f LintFinding>) -> Str
 }
 
 /// The findings as one JSON object, with its line break.
-pub fn lint_json<'f>(findings: impl IntoIterator<Item = &'f LintFinding>, left_out: LeftOut) -> String {
+pub fn lint_json<'f>(
+    findings: impl IntoIterator<Item = &'f LintFinding>,
+    left_out: LeftOut,
+    diagnostics: &[Diagnostic],
+) -> String {
     let findings: Vec<Value> = findings.into_iter().map(finding_json).collect();
-    let members: [(&str, Value); 4] = [
+    let members: [(&str, Value); 5] = [
         ("version", Value::from(1)),
         ("findings", Value::array(findings)),
         ("suppressed", count(left_out.suppressed)),
         ("known", count(left_out.known)),
+        ("diagnostics", Value::array(diagnostics.iter().map(diagnostic_json).collect())),
     ];
     printable_json(Value::from_iter(members).to_pretty_json(2)) + "\n"
 }

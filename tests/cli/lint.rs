@@ -160,3 +160,32 @@ fn files_without_policies_are_errors() {
     fs::write(folder.path().join("policy.yaml"), "a: [\n").expect("written");
     assert_eq!(lint(folder.path(), &[]).status.code(), Some(2));
 }
+
+/// A policy that is refused has no other findings until it is corrected.
+#[test]
+fn corrected_policies_are_linted_again() {
+    let text = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n    - name: r\n      \
+                match: {any: [{resources: {kinds: [Deployment]}}]}\n      \
+                preconditions: {all: [{key: a, operator: equalz, value: a}]}   # a comment\n      \
+                mutate: {patchStrategicMerge: {metadata: {labels: {count: 5}}, spec: {replcas: 3}}}\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("policy.yaml");
+    std::fs::write(&file, text).expect("a file");
+    let output = lint(folder.path(), &["--fix"]);
+    let corrected = text.replace("equalz", "Equals").replace("count: 5", "count: \"5\"");
+    assert_eq!(std::fs::read_to_string(&file).expect("the file"), corrected);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(stdout.contains("`spec.replcas` is no field of `Deployment`"), "{stdout}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn json_has_the_errors_of_files_that_cannot_be_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("policy.yaml"), "foo: [").expect("a file");
+    let output = lint(folder.path(), &["-q", "-o", "json"]);
+    let report = Value::from_json(&String::from_utf8_lossy(&output.stdout)).expect("JSON");
+    let first = report.get("diagnostics").and_then(|list| list.at(0)).expect("a diagnostic");
+    assert_eq!(first.get("code").and_then(Value::as_str), Some("KYV107"));
+    assert_eq!(output.status.code(), Some(2));
+}

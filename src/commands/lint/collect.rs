@@ -71,7 +71,9 @@ fn add_policy<'f>(file: &'f PolicyFile, policy: &'f WrittenPolicy, findings: &mu
             LintLevel::Warning => FindingResult::Warning,
         };
         let text = (one.code, result, format!("{}; {}", one.message, one.help));
-        findings.push(at(file, policy, (one.rule.as_ref(), &one.pointer), text));
+        let mut found = at(file, policy, (one.rule.as_ref(), &one.pointer), text);
+        found.shown.is_fixable = one.fix.is_some();
+        findings.push(Found { fix: one.fix, ..found });
     }
 }
 

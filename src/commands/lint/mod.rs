@@ -10,13 +10,14 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::diagnostics::Code;
+use crate::lint::Baseline;
 use crate::render::{
     FindingWriter, Github, Gitlab, JunitFindings, LeftOut, LintFinding, RunEnd, Sarif, counted, lint_json,
     lint_text,
 };
 use crate::report::{FilePlace, Finding, FindingGroup, FindingResult};
-use crate::source::{PolicyFile, WrittenPolicy, read_baseline, replace_read_file};
-use crate::value::Value;
+use crate::source::{PolicyFile, SourceError, WrittenPolicy, read_baseline, replace_read_file};
+use crate::value::{Pointer, Value};
 
 use super::arguments::SemanticsArguments;
 use super::exit::Exit;
@@ -129,6 +130,9 @@ impl Output {
     }
 }
 
+/// How often files are corrected: each time more may be found.
+const MAX_ROUNDS: usize = 5;
+
 pub(super) fn run(arguments: &Arguments) -> Exit {
     let options = RunOptions {
         dialect: arguments.semantics.dialect(),
@@ -140,15 +144,59 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
 
 impl Arguments {
     fn lint(&self, options: &RunOptions, reporter: &mut Reporter) {
-        let mut known = match &self.baseline {
+        let baseline = match &self.baseline {
             Some(path) => match reporter.loaded(read_baseline(path, &options.input_limits)) {
-                Some(baseline) => KnownFindings::new(baseline),
+                Some(baseline) => Some(baseline),
                 None => return,
             },
-            None => KnownFindings::default(),
+            None => None,
         };
-        let (files, errors) = PolicyFile::read_all(&self.policy, options.dialect, &options.input_limits);
+        let read = || PolicyFile::read_all(&self.policy, options.dialect, &options.input_limits);
+        let (files, errors) = read();
         reporter.source_errors(&errors);
+        let Findings { mut found, known, left_out } = self.findings(&files, baseline.clone());
+        if self.fix {
+            let fixed = found.iter_mut().filter_map(|one| fix(one, reporter)).count();
+            if fixed > 0 && !self.policy.iter().any(|path| path.as_os_str() == "-") {
+                return self.fix_the_rest(&read, baseline.as_ref(), reporter);
+            }
+        }
+        if let Some(path) = &self.write_baseline {
+            baseline::write(path, &found, reporter);
+            // A refused policy is no finding to live with.
+            for one in &mut found {
+                one.findings.retain(|finding| finding.shown.finding.result == FindingResult::Error);
+            }
+            if found.iter().all(|one| one.findings.is_empty()) {
+                return;
+            }
+        }
+        self.report(&files, (&found, &known, left_out), reporter);
+    }
+
+    /// Lints corrected files again, and corrects what is found then: a policy that was refused had no other findings.
+    fn fix_the_rest(
+        &self,
+        read: &dyn Fn() -> (Vec<PolicyFile>, Vec<SourceError>),
+        baseline: Option<&Baseline>,
+        reporter: &mut Reporter,
+    ) {
+        for round in 1.. {
+            let (files, _) = read();
+            let Findings { mut found, known, left_out } = self.findings(&files, baseline.cloned());
+            let fixed = match round {
+                ..MAX_ROUNDS => found.iter_mut().filter_map(|one| fix(one, reporter)).count(),
+                _ => 0,
+            };
+            if fixed == 0 {
+                return self.report(&files, (&found, &known, left_out), reporter);
+            }
+        }
+    }
+
+    /// The findings of files, at this level and not in the baseline.
+    fn findings<'f>(&self, files: &'f [PolicyFile], baseline: Option<Baseline>) -> Findings<'f> {
+        let mut known = baseline.map_or_else(KnownFindings::default, KnownFindings::new);
         let mut left_out = LeftOut::default();
         let mut found: Vec<FileFindings<'_>> = files.iter().map(collect).collect();
         let level = self.level.result();
@@ -162,24 +210,20 @@ impl Arguments {
                 is_shown && !is_known
             });
         }
+        Findings { found, known, left_out }
+    }
+
+    fn report(
+        &self,
+        files: &[PolicyFile],
+        (found, known, left_out): (&[FileFindings<'_>], &KnownFindings, LeftOut),
+        reporter: &mut Reporter,
+    ) {
         if let Some(path) = &self.baseline {
-            known.report_gone(path, &files, reporter);
+            known.report_gone(path, files, reporter);
         }
-        if self.fix {
-            found.iter_mut().for_each(|one| fix(one, reporter));
-        }
-        if let Some(path) = &self.write_baseline {
-            baseline::write(path, &found, reporter);
-            // A refused policy is no finding to live with.
-            for one in &mut found {
-                one.findings.retain(|finding| finding.shown.finding.result == FindingResult::Error);
-            }
-            if found.iter().all(|one| one.findings.is_empty()) {
-                return;
-            }
-        }
-        self.print(&found, left_out, reporter);
-        self.finish(&files, &found, left_out, reporter);
+        self.print(found, left_out, reporter);
+        self.finish(files, found, left_out, reporter);
     }
 
     fn print(&self, found: &[FileFindings<'_>], left_out: LeftOut, reporter: &mut Reporter) {
@@ -193,7 +237,9 @@ impl Arguments {
                     .try_for_each(|group| writer.group(&group, &mut spool))
                     .and_then(|()| writer.finish(&end, &mut spool))
             }
-            None if self.output == Output::Json => spool.write_all(lint_json(shown(), left_out).as_bytes()),
+            None if self.output == Output::Json => {
+                spool.write_all(lint_json(shown(), left_out, reporter.diagnostics()).as_bytes())
+            }
             None => spool.write_all(lint_text(shown()).as_bytes()),
         };
         if let Err(error) = written.and_then(|()| spool.print_all()) {
@@ -248,32 +294,53 @@ fn group(one: &FileFindings<'_>) -> FindingGroup {
     FindingGroup { object: None, place: Some(place), findings }
 }
 
-/// Corrects a file, and takes out the findings that are corrected.
-fn fix(one: &mut FileFindings<'_>, reporter: &mut Reporter) {
+/// Corrects a file, and takes out the findings that are corrected. `None` if nothing was corrected.
+fn fix(one: &mut FileFindings<'_>, reporter: &mut Reporter) -> Option<()> {
     let fixes: Vec<(_, _, &Value)> = one
         .findings
         .iter()
         .filter_map(|finding| Some((finding.policy?, &finding.shown.pointer, finding.fix.as_ref()?)))
         .collect();
+    // What is below another correction comes first.
+    let is_above = |(policy, pointer, _): &(&WrittenPolicy, &Pointer, &Value)| {
+        fixes.iter().any(|(other, below, _)| {
+            std::ptr::eq(*policy, *other) && pointer != below && pointer.contains(below)
+        })
+    };
+    let fixes: Vec<_> = fixes.iter().filter(|fix| !is_above(fix)).copied().collect();
     if fixes.is_empty() {
-        return;
+        return None;
     }
     let Some(path) = &one.file.path else {
         let message = "--fix edits regular files only, and standard input is none";
-        return reporter.error(Exit::Input, Code::NotARegularFile, message);
+        reporter.error(Exit::Input, Code::NotARegularFile, message);
+        return None;
     };
     let Some(text) = one.file.with_values(&fixes) else {
         let message = format!("{}: not corrected: its layout is not understood", path.display());
-        return reporter.warning(Code::NothingWritten, message);
+        reporter.warning(Code::NothingWritten, message);
+        return None;
     };
     let count = fixes.len();
     match replace_read_file(path, one.file.source.text().as_bytes(), text.as_bytes()) {
         Ok(()) => {
             reporter.summary(&format!("{}: {} corrected", path.display(), counted(count, "finding")));
             one.findings.retain(|finding| finding.fix.is_none());
+            Some(())
         }
-        Err(error) => reporter.source_error(&error),
+        Err(error) => {
+            reporter.source_error(&error);
+            None
+        }
     }
+}
+
+/// The findings of all files.
+struct Findings<'f> {
+    found: Vec<FileFindings<'f>>,
+    /// Those of the baseline that were not found.
+    known: KnownFindings,
+    left_out: LeftOut,
 }
 
 /// A finding of a file, with what corrects it.

@@ -1,0 +1,87 @@
+//! Expressions whose value no variable decides.
+
+use crate::value::Text;
+
+use super::ast::{Expr, Kind};
+use super::{Activation, Dialect, Env, Meter, Program, Val, parser};
+
+/// The value of a condition that is the same for all requests; `None` if it may not be. `known` are variables of the policy
+/// that are.
+pub fn constant(source: &str, dialect: Dialect, known: &[(Text, bool)]) -> Option<bool> {
+    let mut issues = Vec::new();
+    let expr = parser::parse(source, dialect, &mut issues);
+    // Functions that reach outside are those of Kyverno.
+    let env = Env::new(Dialect::Kubernetes);
+    issues.is_empty().then(|| Constants { source, env: &env, known }.value(&expr))?
+}
+
+struct Constants<'a> {
+    source: &'a str,
+    env: &'a Env,
+    known: &'a [(Text, bool)],
+}
+
+impl Constants<'_> {
+    /// The parser limits the depth of expressions.
+    fn value(&self, expr: &Expr) -> Option<bool> {
+        match &expr.kind {
+            Kind::Bool(value) => Some(*value),
+            Kind::And(parts) => self.joined(parts, false),
+            Kind::Or(parts) => self.joined(parts, true),
+            Kind::Conditional(parts) => match self.value(&parts[0]) {
+                Some(true) => self.value(&parts[1]),
+                Some(false) => self.value(&parts[2]),
+                None => self.value(&parts[1]).filter(|value| self.value(&parts[2]) == Some(*value)),
+            },
+            Kind::Call(call) if &*call.function == "!_" => Some(!self.value(call.args.first()?)?),
+            Kind::Select(select) if !select.test && !select.optional => {
+                let is_variable = matches!(&select.operand.kind, Kind::Ident(name) if name == "variables");
+                let known = self.known.iter().rev().find(|(name, _)| *name == select.field);
+                known.filter(|_| is_variable).map(|(_, value)| *value)
+            }
+            _ => self.evaluated(expr),
+        }
+    }
+
+    /// The value of parts joined by `&&` or `||`, of which one that is `deciding` decides.
+    fn joined(&self, parts: &[Expr], deciding: bool) -> Option<bool> {
+        let values: Vec<Option<bool>> = parts.iter().map(|part| self.value(part)).collect();
+        if values.contains(&Some(deciding)) {
+            return Some(deciding);
+        }
+        values.iter().all(Option::is_some).then_some(!deciding)
+    }
+
+    /// The value of an expression without variables.
+    fn evaluated(&self, expr: &Expr) -> Option<bool> {
+        let text = self.source.get(expr.span.0..expr.span.1)?;
+        let program = Program::compile(self.env, text).ok()?;
+        match program.evaluate(&Activation::new(self.env, &[]), &mut Meter::default()) {
+            Ok(Val::Bool(value)) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_variable_decides_is_constant() {
+        let known = [("v".into(), false)];
+        for (source, expected) in [
+            ("true || object.a == 'b'", Some(true)),
+            ("object.a == 'b' && 1 == 2", Some(false)),
+            ("object.a == 'b' || 1 == 2", None),
+            ("!(1 == 1) || !true", Some(false)),
+            ("'a' == 'b' ? object.a : size([1]) == 1", Some(true)),
+            ("object.a ? true : true", Some(true)),
+            ("variables.v && object.a", Some(false)),
+            ("variables.w", None),
+            ("has(object.a)", None),
+        ] {
+            assert_eq!(constant(source, Dialect::Kyverno, &known), expected, "{source}");
+        }
+    }
+}
