@@ -12,6 +12,7 @@ use indexmap::IndexSet;
 
 use crate::admission::without_dropped;
 use crate::engine::{Engine, World};
+use crate::proof;
 use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, OrderDependence, PolicyReport};
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
 
@@ -39,7 +40,19 @@ pub fn findings(
     found.extend(settling::finding(engine, report, stored, world));
     found.extend(pods::finding(engine, report, world));
     found.extend(of_impact(report, is_update));
+    found.extend(refused(engine, report));
     found
+}
+
+/// That the API server refuses the object with the changes, and would take it without.
+fn refused(engine: &Engine, report: &ObjectReport) -> Option<CheckFinding> {
+    let kinds = &engine.settings().kind_schemas;
+    let refusal = proof::refusal(kinds, &report.after)?;
+    if proof::refusal(kinds, &report.before).is_some() {
+        return None;
+    }
+    let finding = CheckFinding::new(CheckFindingKind::Refused, acting(report), Vec::new());
+    Some(CheckFinding { refusal: Some(refusal), ..finding })
 }
 
 /// Whether a cluster keeps what differs in another order: it does not keep what is empty.

@@ -12,6 +12,7 @@ mod creations;
 mod facts;
 mod generate;
 mod images;
+mod refusal;
 mod request;
 mod samples;
 mod schema;
@@ -39,6 +40,7 @@ use crate::value::{GroupVersionKind, Text, Value};
 pub use compare::DifferenceKind;
 pub use coverage::Coverage;
 pub use creations::Creations;
+pub use refusal::refusal;
 pub use request::{Answer, Answers, Case};
 pub use traps::Trap;
 

@@ -25,6 +25,8 @@ pub enum CheckFindingKind {
     Privilege,
     /// The API server refuses an update with the changes: they concern immutable fields.
     Immutable,
+    /// The API server refuses the object with the changes.
+    Refused,
 }
 
 impl CheckFindingKind {
@@ -39,6 +41,7 @@ impl CheckFindingKind {
             Self::Restart => "restart",
             Self::Privilege => "privilege",
             Self::Immutable => "immutable",
+            Self::Refused => "refused",
         }
     }
 }
@@ -56,6 +59,8 @@ pub struct CheckFinding {
     pub failing: Vec<Text>,
     /// How the result goes on to change.
     pub settling: Option<Settling>,
+    /// Why the API server refuses it.
+    pub refusal: Option<String>,
     /// Two states of the object: the results of both orders, or the result and what another admission makes of it.
     pub results: Option<Box<[Value; 2]>>,
     /// The Secrets that were read for these states.
@@ -71,6 +76,7 @@ impl CheckFinding {
             fields,
             failing: Vec::new(),
             settling: None,
+            refusal: None,
             results: None,
             secrets: Secrets::default(),
         }

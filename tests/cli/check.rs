@@ -132,7 +132,7 @@ fn findings_are_written_for_ci_servers() {
     assert_eq!(issues[0]["check_name"], "check/order");
     assert_eq!(issues[0]["location"], serde_json::json!({"path": "input.yaml", "lines": {"begin": 6}}));
     let case = format!(
-        "<testcase classname=\"check/order\" name=\"ConfigMap/small\"><failure message=\"{ORDER}\">input.yaml:6</failure></testcase>"
+        "<testcase classname=\"check/order\" name=\"ConfigMap/small: team, owner\"><failure message=\"{ORDER}\">input.yaml:6</failure></testcase>"
     );
     let junit = in_format("junit");
     assert!(junit.contains(&case) && junit.ends_with("</testsuites>\n"), "{junit}");

@@ -37,7 +37,10 @@ fn suite(name: &str, (failures, errors, skipped): (usize, usize, usize), cases: 
 }
 
 fn case(finding: &Finding, group: &FindingGroup, subject: &str) -> String {
-    let (class, name, message) = (escaped(&finding.title), escaped(subject), escaped(&finding.message));
+    let (class, message) = (escaped(&finding.title), escaped(&finding.message));
+    // Of two cases with one name, readers show one.
+    let is_named = finding.policy.is_empty() || finding.title.contains(&*finding.policy);
+    let name = if is_named { escaped(subject) } else { escaped(&format!("{subject}: {}", finding.policy)) };
     let kind = finding.code.map_or_else(String::new, |code| format!(" type=\"{code}\""));
     // The attributes of a case have no file that all readers know.
     let place =

@@ -84,6 +84,8 @@ struct Group {
     is_hidden: bool,
     fields: BTreeSet<String>,
     failing: BTreeSet<Text>,
+    /// Why the API server refuses the smallest object.
+    refusal: Option<String>,
     /// The kinds of all its objects, and the namespaces of those of the run.
     kinds: BTreeSet<Text>,
     namespaces: BTreeSet<Text>,
@@ -209,6 +211,9 @@ impl CheckWriter {
             if let Some(settling) = settling {
                 row.insert("repeats", Value::from(settling_text(*settling)));
             }
+            if let Some(refusal) = &group.refusal {
+                row.insert("refusal", Value::from(refusal.clone()));
+            }
             if let Some(diff) = &group.diff {
                 row.insert("diff", Value::from(diff.clone()));
             }
@@ -310,6 +315,7 @@ impl Group {
             is_hidden: false,
             fields: BTreeSet::new(),
             failing: BTreeSet::new(),
+            refusal: None,
             kinds: BTreeSet::new(),
             namespaces: BTreeSet::new(),
             generated: None,
@@ -334,6 +340,7 @@ impl Group {
         self.smallest = report.object.clone();
         self.diff = shown_diff(report, finding);
         self.is_hidden = is_hidden(report, finding);
+        self.refusal = finding.refusal.as_ref().map(|refusal| report.shown_text(refusal));
     }
 
     fn smallest(&self) -> String {
@@ -357,6 +364,9 @@ impl Group {
         if let Some(settling) = settling {
             add("", &settling_text(settling));
         }
+        if let Some(refusal) = &self.refusal {
+            add("", refusal);
+        }
         if let Some(generated) = &self.generated {
             add("generated from the conditions of the policies: ", &generated.object.to_json());
         }
@@ -366,7 +376,7 @@ impl Group {
         let finding = Finding {
             result: FindingResult::Failed,
             code: None,
-            policy: names.first().map_or_else(Text::default, |name| name.as_str().into()),
+            policy: names.join(", ").into(),
             rule: kind.name().into(),
             title,
             message: printable_line(&message),
@@ -397,6 +407,9 @@ impl Group {
         }
         if let Some(settling) = settling {
             line("repeats", &settling_text(settling));
+        }
+        if let Some(refusal) = &self.refusal {
+            line("why", refusal);
         }
         line("smallest", &format!("{} ({})", self.smallest(), self.origin));
         if let Some(generated) = &self.generated {
@@ -444,6 +457,7 @@ const fn meaning(kind: CheckFindingKind) -> &'static str {
         CheckFindingKind::Restart => "an update restarts Pods",
         CheckFindingKind::Privilege => "the changes grant more privileges",
         CheckFindingKind::Immutable => "the API server refuses the update: these fields are immutable",
+        CheckFindingKind::Refused => "the API server refuses the object with the changes",
     }
 }
 
@@ -454,7 +468,7 @@ const fn cure(kind: CheckFindingKind) -> &'static str {
             "let one policy alone set the field, or add it with `+( )` only where it is missing"
         }
         CheckFindingKind::NotIdempotent => {
-            "use patchStrategicMerge, which finds elements by their keys, or a precondition that is false afterwards"
+            "add a condition that is false once the change is made; name elements of lists by their merge keys"
         }
         CheckFindingKind::PodChangedAgain => {
             "let the rule for Pods have a condition that is false for Pods of such templates"
@@ -464,6 +478,7 @@ const fn cure(kind: CheckFindingKind) -> &'static str {
         }
         CheckFindingKind::Privilege => "check that the policy is meant to grant this",
         CheckFindingKind::Immutable => "let the rule act on CREATE only",
+        CheckFindingKind::Refused => "set a value that the API server takes",
     }
 }
 

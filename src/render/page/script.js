@@ -254,6 +254,7 @@
         row.fields.length > 0 ? element("p", {}, `Fields: ${row.fields.join(", ")}`) : [],
         row.failing ? element("p", {}, `Fails in one of the orders: ${row.failing.join(", ")}`) : [],
         row.repeats ? element("p", {}, row.repeats) : [],
+        row.refusal ? element("p", {}, row.refusal) : [],
         element("p", {}, `The smallest object: ${row.smallest} (${row.origin})`),
         row.generated ? generatedObject(row.generated) : [],
         row.diff ? sides(row.diff, row.smallest, ["Result", "Other result"]) : [],
