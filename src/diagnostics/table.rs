@@ -238,4 +238,5 @@ codes! {
     IdleSuppression = 910 "a comment that suppresses nothing",
     GoneFinding = 911 "a finding of the baseline that is gone",
     KyvernoDiffers = 912 "a construct with which Kyverno does something else than documented",
+    ReplacesList = 913 "a patch that replaces a list as a whole",
 }

@@ -1,6 +1,9 @@
 //! Conditions that can never hold, and deprecated forms of them.
 
+use std::collections::BTreeSet;
+
 use crate::diagnostics::Code;
+use crate::patch::Anchor;
 use crate::value::{Pointer, Value};
 
 use super::{Lint, LintLevel, MAX_NESTING, Rule};
@@ -13,6 +16,9 @@ pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
     }
     let Some(mutate) = rule.mutate() else { return };
     let at = rule.at.key("mutate");
+    if let Some(overlay) = mutate.get("patchStrategicMerge") {
+        finder.anchors(overlay, &at.key("patchStrategicMerge"), MAX_NESTING);
+    }
     for list in ["targets", "foreach"] {
         finder.members(mutate.get(list), &at.key(list), MAX_NESTING);
     }
@@ -24,6 +30,33 @@ struct Finder<'r, 'f> {
 }
 
 impl Finder<'_, '_> {
+    /// Condition anchors with a pattern that no value fits.
+    fn anchors(&mut self, node: &Value, at: &Pointer, depth: usize) {
+        if depth == 0 {
+            return;
+        }
+        for (key, member) in node.as_object().into_iter().flatten() {
+            let at = at.key(key.clone());
+            if let (Value::String(pattern), true) = (member, Anchor::is_test_key(key))
+                && pattern.split('|').all(is_contradiction)
+            {
+                let message = format!("no value fits `{pattern}`: the condition never holds");
+                let help = "write alternatives with `|`";
+                self.found.push(self.rule.found(
+                    Code::NeverHolds,
+                    LintLevel::Warning,
+                    at.clone(),
+                    message,
+                    help,
+                ));
+            }
+            self.anchors(member, &at, depth - 1);
+        }
+        for (index, item) in node.as_array().unwrap_or_default().iter().enumerate() {
+            self.anchors(item, &at.index(index), depth - 1);
+        }
+    }
+
     /// The conditions of the elements of `targets` or `foreach`, and of loops inside.
     fn members(&mut self, list: Option<&Value>, at: &Pointer, depth: usize) {
         let elements = list.and_then(Value::as_array).unwrap_or_default();
@@ -144,6 +177,22 @@ fn operator_finding(rule: &Rule<'_>, operator: &str, at: Pointer) -> Option<Lint
     };
     let message = format!("the operator `{operator}` is deprecated: there is {instead}");
     Some(rule.found(Code::DeprecatedForm, LintLevel::Info, at, message, help))
+}
+
+/// Whether parts of a pattern that are joined by `&` fit no value together: two texts, or numbers without one between them.
+fn is_contradiction(pattern: &str) -> bool {
+    let parts: Vec<&str> = pattern.split('&').map(str::trim).collect();
+    if parts.len() < 2 || pattern.contains("{{") {
+        return false;
+    }
+    let is_word = |part: &str| part.starts_with(|c: char| c.is_alphabetic()) && !part.contains(['*', '?']);
+    let words: BTreeSet<&str> = parts.iter().copied().filter(|part| is_word(part)).collect();
+    let bound = |part: &str, sign: char| -> Option<f64> {
+        part.strip_prefix(sign)?.trim_start_matches('=').trim().parse().ok()
+    };
+    let lower = parts.iter().filter_map(|part| bound(part, '>')).reduce(f64::max);
+    let upper = parts.iter().filter_map(|part| bound(part, '<')).reduce(f64::min);
+    words.len() > 1 || lower.zip(upper).is_some_and(|(lower, upper)| lower > upper)
 }
 
 /// The key and the text that a condition compares it with, without wildcards and variables.

@@ -70,6 +70,7 @@ pub fn lint(policy: &Value, evaluated: &[Text]) -> Vec<Lint> {
     let rules: Vec<Rule<'_>> = rules.map(place).collect();
     for rule in &rules {
         conditions::check(rule, &mut found);
+        operations::check_filters(rule, &mut found);
         operations::check(rule, &mut found);
         patches::check(rule, &mut found);
         divergences::check(rule, &mut found);

@@ -20,7 +20,7 @@ pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
     };
     let schemas = Schemas::kubernetes();
     let kinds = kinds(rule).unwrap_or_default();
-    let mut finder = Finder { rule, kinds, schemas: &schemas, path: Vec::new(), found };
+    let mut finder = Finder { rule, kinds, schemas: &schemas, path: Vec::new(), is_new: false, found };
     finder.part(mutate, &rule.at.key("mutate"), &guards, MAX_NESTING);
 }
 
@@ -130,6 +130,8 @@ struct Finder<'r, 'f> {
     schemas: &'r Schemas,
     /// The place in the object, without a name for the elements of a list.
     path: Vec<Option<String>>,
+    /// Whether the place is below one where nothing of the object stays: a field that is only added, or a replaced list.
+    is_new: bool,
     found: &'f mut Vec<Lint>,
 }
 
@@ -197,6 +199,8 @@ impl Finder<'_, '_> {
             let name = split_anchor(key).map_or(&**key, |(name, _)| name);
             let at = at.key(key.clone());
             self.path.push(Some(name.to_owned()));
+            let is_new = self.is_new;
+            self.is_new |= matches!(Anchor::parse(key), Some((Anchor::Add, _)));
             if let Some(items) = member.as_array() {
                 let merge_key = self.merge_key();
                 // An element with global anchors alone is only tested.
@@ -204,6 +208,15 @@ impl Finder<'_, '_> {
                 if let Some(index) = items.iter().position(selects).filter(|_| self.is_list_without_names()) {
                     let at = at.index(index);
                     self.found.push(divergences::found(self.rule, Divergence::ListWithoutMergeKey, at));
+                } else if !self.is_new && self.replaces(items) {
+                    self.is_new = true;
+                    self.found.push(self.rule.found(
+                        Code::ReplacesList,
+                        LintLevel::Info,
+                        at.clone(),
+                        format!("`{name}` has no merge key: the elements that the object has are removed"),
+                        "use a JSON patch that adds an element, where the others are to stay",
+                    ));
                 }
                 self.path.push(None);
                 for (index, element) in items.iter().enumerate() {
@@ -233,8 +246,31 @@ impl Finder<'_, '_> {
             } else {
                 self.overlay(member, &at, depth - 1);
             }
+            self.is_new = is_new;
             self.path.pop();
         }
+    }
+
+    /// Whether a kind has a schema, in this or another version: Kubernetes has no schemas of versions that are gone.
+    fn has_schema(&self, kind: &GroupVersionKind) -> bool {
+        let schemas = KindSchemas::default();
+        self.kinds.iter().any(|other| other.kind == kind.kind && schemas.of(other).is_some())
+    }
+
+    /// Whether these elements take the place of others: maps in a list of the kinds that has no merge key.
+    fn replaces(&self, items: &[Value]) -> bool {
+        let is_plain = |item: &Value| {
+            item.as_object().is_some_and(|members| {
+                let is_special = |key: &str| split_anchor(key).is_some() || key.starts_with('$');
+                !members.is_empty() && !members.keys().any(|key| is_special(key))
+            })
+        };
+        let is_known = |kind: &GroupVersionKind| self.has_schema(kind);
+        !items.is_empty()
+            && items.iter().all(is_plain)
+            && self.kinds.iter().all(is_known)
+            && self.is_list_without_names()
+            && self.merge_keys().all(|key| key.is_none())
     }
 
     /// The first key by which each kind merges the elements of the list at the place; `None` if it has none.
@@ -251,7 +287,7 @@ impl Finder<'_, '_> {
     fn is_list_without_names(&self) -> bool {
         let schemas = KindSchemas::default();
         let is_list = |kind: &GroupVersionKind| {
-            let Some(root) = schemas.of(kind) else { return true };
+            let Some(root) = schemas.of(kind) else { return !self.has_schema(kind) };
             let place = self.path.iter().try_fold(root, |schema, step| match step {
                 Some(name) => schema.forms().map?.field(name),
                 None => Some(schema.forms().list?.elements),

@@ -397,3 +397,59 @@ fn a_directive_alone_needs_a_list_in_the_object() {
     assert_eq!(found(&rule("initContainers")), [at]);
     assert_eq!(found(&rule("containers")), Vec::<String>::new());
 }
+
+#[test]
+fn lists_without_merge_key_are_replaced() {
+    let rule = |kind: &str, spec: &str| {
+        found(&format!(
+            "match: {{any: [{{resources: {{kinds: [{kind}]}}}}]}}\nmutate: {{patchStrategicMerge: {{spec: {{{spec}}}}}}}\n"
+        ))
+    };
+    let at = ["KYV913 /spec/rules/0/mutate/patchStrategicMerge/spec/tolerations"];
+    assert_eq!(rule("Pod", "tolerations: [{key: a, operator: Exists}]"), at);
+    for (kind, spec) in [
+        ("Pod", "containers: [{name: a, image: b}]"),
+        ("Pod", "tolerations: [{$patch: replace}, {key: a}]"),
+        ("Pod", "tolerations: [{<(key): a}]"),
+        ("Pod", "+(tolerations): [{key: a}]"),
+        ("Deployment", "tolerations: [{key: a, operator: Exists}]"),
+        ("example.com/v1/Shop", "tolerations: [{key: a, operator: Exists}]"),
+    ] {
+        let found = rule(kind, spec);
+        assert!(!found.iter().any(|one| one.starts_with("KYV913")), "{kind} {spec}: {found:?}");
+    }
+}
+
+#[test]
+fn patterns_that_no_value_fits_are_found() {
+    let rule = |pattern: &str| {
+        found(&format!("{MATCH}mutate: {{patchStrategicMerge: {{spec: {{(type): \"{pattern}\", x: y}}}}}}\n"))
+    };
+    let at = "KYV901 /spec/rules/0/mutate/patchStrategicMerge/spec/(type)";
+    for pattern in ["a & b", ">5 & <3", "a & b | >5 & <3"] {
+        assert_eq!(rule(pattern), [at], "{pattern}");
+    }
+    for pattern in
+        ["a | b", ">3 & <5", ">=3 & <=3", "a* & b", "a & b | c", "a & {{ request.name }}", "!a & !b"]
+    {
+        assert_eq!(rule(pattern), Vec::<String>::new(), "{pattern}");
+    }
+}
+
+#[test]
+fn filters_without_a_common_kind_match_nothing() {
+    let rule = |all: &str| found(&format!("match: {{all: [{all}]}}\n{LABEL}"));
+    let at = ["KYV230 /spec/rules/0/match/all"];
+    for all in [
+        "{resources: {kinds: [Deployment]}}, {resources: {kinds: [Service]}}",
+        "{resources: {kinds: [Service], namespaces: [a]}}, {resources: {namespaces: [b]}}",
+    ] {
+        assert_eq!(rule(all), at, "{all}");
+    }
+    for all in [
+        "{resources: {kinds: [Deployment, Service]}}, {resources: {kinds: [v1/Service]}}",
+        "{resources: {kinds: [Service]}}, {resources: {kinds: ['*'], namespaces: ['b*']}}, {resources: {namespaces: [b]}}",
+    ] {
+        assert_eq!(rule(all), Vec::<String>::new(), "{all}");
+    }
+}
