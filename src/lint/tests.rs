@@ -103,7 +103,7 @@ fn an_element_is_added_again_unless_something_guards_it() {
     for key in ["request.object.spec.ports[0].name", "known", "length(request.object.spec.x)"] {
         assert_eq!(found(&format!("{MATCH}{}{patch}", conditions(key))), Vec::<String>::new(), "{key}");
     }
-    let labels = format!("{}    - {{op: add, path: /metadata/labels/done, value: 'yes'}}\n", patch);
+    let labels = format!("{patch}    - {{op: add, path: /metadata/labels/done, value: 'yes'}}\n");
     assert_eq!(found(&format!("{MATCH}{labels}")), [at]);
     let selected = "match: {any: [{resources: {kinds: [Service], selector: {matchExpressions: [{key: done, operator: DoesNotExist}]}}}]}\n";
     assert_eq!(found(&format!("{selected}{labels}")), Vec::<String>::new());

@@ -4,7 +4,9 @@ use crate::admission::{Admission, KindSchemas, NotAdmitted, missing_required};
 use crate::policy::metadata_errors;
 use crate::value::{GroupVersionKind, Number, Text, Value};
 
-use super::schema::{choices, pod_spec};
+use super::schema::{choices, is_name, pod_spec};
+
+const MAX_LABEL: usize = 63;
 
 /// The lists of containers of a Pod.
 const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
@@ -92,10 +94,5 @@ fn pod(spec: &Value) -> Option<String> {
 
 /// A label of RFC 1123.
 fn is_container_name(name: &str) -> bool {
-    let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    !name.is_empty()
-        && name.len() <= 63
-        && name.chars().all(is_inner)
-        && !name.starts_with('-')
-        && !name.ends_with('-')
+    name.len() <= MAX_LABEL && is_name(name) && !name.contains(['.', ':'])
 }

@@ -159,7 +159,7 @@ fn labels_are_valid(value: &Value) -> bool {
 }
 
 /// A name of RFC 1123.
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     let is_part = |part: &str| {
         let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         !part.is_empty() && part.chars().all(is_inner) && !part.starts_with('-') && !part.ends_with('-')

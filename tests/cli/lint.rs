@@ -170,10 +170,10 @@ fn corrected_policies_are_linted_again() {
                 mutate: {patchStrategicMerge: {metadata: {labels: {count: 5}}, spec: {replcas: 3}}}\n";
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("policy.yaml");
-    std::fs::write(&file, text).expect("a file");
+    fs::write(&file, text).expect("a file");
     let output = lint(folder.path(), &["--fix"]);
     let corrected = text.replace("equalz", "Equals").replace("count: 5", "count: \"5\"");
-    assert_eq!(std::fs::read_to_string(&file).expect("the file"), corrected);
+    assert_eq!(fs::read_to_string(&file).expect("the file"), corrected);
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(stdout.contains("`spec.replcas` is no field of `Deployment`"), "{stdout}");
     assert_eq!(output.status.code(), Some(1));
@@ -182,7 +182,7 @@ fn corrected_policies_are_linted_again() {
 #[test]
 fn json_has_the_errors_of_files_that_cannot_be_read() {
     let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("policy.yaml"), "foo: [").expect("a file");
+    fs::write(folder.path().join("policy.yaml"), "foo: [").expect("a file");
     let output = lint(folder.path(), &["-q", "-o", "json"]);
     let report = Value::from_json(&String::from_utf8_lossy(&output.stdout)).expect("JSON");
     let first = report.get("diagnostics").and_then(|list| list.at(0)).expect("a diagnostic");
