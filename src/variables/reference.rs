@@ -58,23 +58,32 @@ pub(super) fn resolve(
 }
 
 /// The strings of a document that may contain references, in document order.
-fn candidates(document: &Value) -> impl Iterator<Item = (Pointer, &str)> {
-    let mut open = vec![(Pointer::ROOT, document)];
-    std::iter::from_fn(move || {
-        while let Some((at, value)) = open.pop() {
-            match value {
-                Value::String(text) if text.contains("$(") => return Some((at, &**text)),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-                Value::Array(items) => {
-                    open.extend(items.iter().enumerate().rev().map(|(index, item)| (at.index(index), item)));
-                }
-                Value::Object(members) => {
-                    open.extend(members.iter().rev().map(|(key, member)| (at.key(key.clone()), member)));
-                }
+fn candidates(document: &Value) -> Vec<(Pointer, &str)> {
+    let mut found = Vec::new();
+    add_candidates(document, &mut Pointer::default(), &mut found);
+    found
+}
+
+/// Documents are not nested deeper than [`MAX_DEPTH`](crate::value::MAX_DEPTH).
+fn add_candidates<'v>(value: &'v Value, at: &mut Pointer, found: &mut Vec<(Pointer, &'v str)>) {
+    match value {
+        Value::String(text) if text.contains("$(") => found.push((at.clone(), text)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                at.push_index(index);
+                add_candidates(item, at, found);
+                at.pop();
             }
         }
-        None
-    })
+        Value::Object(members) => {
+            for (key, member) in members.iter() {
+                at.push_key(key.clone());
+                add_candidates(member, at, found);
+                at.pop();
+            }
+        }
+    }
 }
 
 /// The strings of a document with references for which Kyverno refuses a policy: without target, or to something that has
@@ -83,7 +92,10 @@ pub fn broken_references(document: &Value) -> Vec<(Pointer, SubstitutionError)> 
     let tracker = DivergenceTracker::new(Semantics::Kyverno);
     let mut budget = Budget::default();
     let mut error_in = |at: &_, text| resolve(text, document, at, &tracker, &mut budget).err();
-    candidates(document).filter_map(|(at, text)| error_in(&at, text).map(|error| (at, error))).collect()
+    candidates(document)
+        .into_iter()
+        .filter_map(|(at, text)| error_in(&at, text).map(|error| (at, error)))
+        .collect()
 }
 
 /// The node at a place of a document with its references replaced. Where `$(` is text, it is escaped.
@@ -113,7 +125,7 @@ pub fn with_references(
 pub(super) fn is_self_contained(node: &Value, document: &Value, at: &Pointer) -> bool {
     let tracker = DivergenceTracker::new(Semantics::Kyverno);
     let (mut budget, mut budget_alone) = (Budget::default(), Budget::default());
-    candidates(node).all(|(below, text)| {
+    candidates(node).into_iter().all(|(below, text)| {
         let whole = resolve(text, document, &at.join(&below), &tracker, &mut budget);
         let alone = resolve(text, node, &below, &tracker, &mut budget_alone);
         matches!((whole, alone), (Ok(whole), Ok(alone)) if whole == alone)
