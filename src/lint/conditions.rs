@@ -1,7 +1,5 @@
 //! Conditions that can never hold, and deprecated forms of them.
 
-use std::collections::BTreeSet;
-
 use crate::diagnostics::Code;
 use crate::patch::Anchor;
 use crate::value::{Pointer, Value};
@@ -40,7 +38,7 @@ impl Finder<'_, '_> {
             if let (Value::String(pattern), true) = (member, Anchor::is_test_key(key))
                 && pattern.split('|').all(is_contradiction)
             {
-                let message = format!("no value fits `{pattern}`: the condition never holds");
+                let message = format!("no number fits `{pattern}`: the condition never holds");
                 let help = "write alternatives with `|`";
                 self.found.push(self.rule.found(
                     Code::NeverHolds,
@@ -116,7 +114,7 @@ impl Finder<'_, '_> {
     fn impossible(&self, condition: &Value, operator: &str) -> Option<String> {
         let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(operator));
         let value = condition.get("value")?;
-        if is(&["In", "AnyIn"]) && value.as_array().is_some_and(<[Value]>::is_empty) {
+        if is(&["AnyIn"]) && value.as_array().is_some_and(<[Value]>::is_empty) {
             return Some(format!("`{operator}` of an empty list never holds"));
         }
         let key = condition.get("key").and_then(Value::as_str)?.trim();
@@ -179,20 +177,19 @@ fn operator_finding(rule: &Rule<'_>, operator: &str, at: Pointer) -> Option<Lint
     Some(rule.found(Code::DeprecatedForm, LintLevel::Info, at, message, help))
 }
 
-/// Whether parts of a pattern that are joined by `&` fit no value together: two texts, or numbers without one between them.
+/// Whether no number is between the bounds of a pattern that are joined by `&`. Texts may have an `&`: a value that is the
+/// pattern itself fits.
 fn is_contradiction(pattern: &str) -> bool {
     let parts: Vec<&str> = pattern.split('&').map(str::trim).collect();
     if parts.len() < 2 || pattern.contains("{{") {
         return false;
     }
-    let is_word = |part: &str| part.starts_with(|c: char| c.is_alphabetic()) && !part.contains(['*', '?']);
-    let words: BTreeSet<&str> = parts.iter().copied().filter(|part| is_word(part)).collect();
     let bound = |part: &str, sign: char| -> Option<f64> {
         part.strip_prefix(sign)?.trim_start_matches('=').trim().parse().ok()
     };
     let lower = parts.iter().filter_map(|part| bound(part, '>')).reduce(f64::max);
     let upper = parts.iter().filter_map(|part| bound(part, '<')).reduce(f64::min);
-    words.len() > 1 || lower.zip(upper).is_some_and(|(lower, upper)| lower > upper)
+    lower.zip(upper).is_some_and(|(lower, upper)| lower > upper)
 }
 
 /// The key and the text that a condition compares it with, without wildcards and variables.

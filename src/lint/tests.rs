@@ -426,12 +426,19 @@ fn patterns_that_no_value_fits_are_found() {
         found(&format!("{MATCH}mutate: {{patchStrategicMerge: {{spec: {{(type): \"{pattern}\", x: y}}}}}}\n"))
     };
     let at = "KYV901 /spec/rules/0/mutate/patchStrategicMerge/spec/(type)";
-    for pattern in ["a & b", ">5 & <3", "a & b | >5 & <3"] {
+    for pattern in [">5 & <3", ">=5 & <=4 | >9 & <1"] {
         assert_eq!(rule(pattern), [at], "{pattern}");
     }
-    for pattern in
-        ["a | b", ">3 & <5", ">=3 & <=3", "a* & b", "a & b | c", "a & {{ request.name }}", "!a & !b"]
-    {
+    for pattern in [
+        "a | b",
+        ">3 & <5",
+        ">=3 & <=3",
+        "a* & b",
+        "R&D",
+        "a & b | >5 & <3",
+        "a & {{ request.name }}",
+        "!a & !b",
+    ] {
         assert_eq!(rule(pattern), Vec::<String>::new(), "{pattern}");
     }
 }
