@@ -239,4 +239,6 @@ codes! {
     GoneFinding = 911 "a finding of the baseline that is gone",
     KyvernoDiffers = 912 "a construct with which Kyverno does something else than documented",
     ReplacesList = 913 "a patch that replaces a list as a whole",
+    ChangesIdentity = 914 "a patch that changes the name, namespace or kind of an object",
+    OverwrittenRule = 915 "a rule whose changes a later rule overwrites",
 }

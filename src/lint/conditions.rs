@@ -2,6 +2,8 @@
 
 use crate::diagnostics::Code;
 use crate::patch::Anchor;
+use crate::pattern::Operator;
+use crate::semantics::DivergenceTracker;
 use crate::value::{Pointer, Value};
 
 use super::{Lint, LintLevel, MAX_NESTING, Rule};
@@ -106,6 +108,8 @@ impl Finder<'_, '_> {
                     why,
                     help,
                 ));
+            } else if let Some(holds) = constant(condition, operator) {
+                self.found.push(self.constant(holds, at.index(index)));
             }
         }
     }
@@ -138,6 +142,17 @@ impl Finder<'_, '_> {
             .then(|| format!("the operation is never {}: `match` names others", wanted.join(" or ")))
     }
 
+    /// A finding about a condition that looks at nothing of the request.
+    fn constant(&self, holds: bool, at: Pointer) -> Lint {
+        let (code, level, what) = if holds {
+            (Code::AlwaysHolds, LintLevel::Info, "always holds")
+        } else {
+            (Code::NeverHolds, LintLevel::Warning, "never holds")
+        };
+        let message = format!("`key` and `value` have no variables: the condition {what}");
+        self.rule.found(code, level, at, message, "write a variable in braces, or remove the condition")
+    }
+
     /// Two conditions that cannot hold at once: one key that equals two texts.
     fn contradictions(&mut self, conditions: &[Value], at: &Pointer) {
         let mut seen: Vec<(&str, &str)> = Vec::new();
@@ -158,6 +173,22 @@ impl Finder<'_, '_> {
             }
         }
     }
+}
+
+/// Whether a condition without variables holds. What looks like an expression without braces is another finding.
+fn constant(condition: &Value, operator: &str) -> Option<bool> {
+    let (key, value) = (condition.get("key")?, condition.get("value")?);
+    let has_variable = |value: &Value| {
+        let text = value.to_json();
+        text.contains('{') || text.contains("$(")
+    };
+    let is_bare =
+        |key: &str| ["request.", "element", "target"].iter().any(|name| key.trim_start().starts_with(name));
+    if has_variable(key) || has_variable(value) || key.as_str().is_some_and(is_bare) {
+        return None;
+    }
+    let tracker = DivergenceTracker::default();
+    Some(Operator::from_name(operator)?.evaluate(key, value, &tracker))
 }
 
 fn operator_finding(rule: &Rule<'_>, operator: &str, at: Pointer) -> Option<Lint> {

@@ -20,7 +20,11 @@ pub(super) fn found(rule: &Rule<'_>, divergence: Divergence, at: Pointer) -> Lin
 
     // For these it depends on the objects whether anything differs.
     let level = match divergence {
-        D::AddAnchorInList | D::EmptyMap | D::LiteralPatchElement | D::WholePolicyRequest => LintLevel::Info,
+        D::AddAnchorInList
+        | D::EmptyMap
+        | D::LiteralPatchElement
+        | D::ReplaceOfMissing
+        | D::WholePolicyRequest => LintLevel::Info,
         _ => LintLevel::Warning,
     };
     let help = match divergence {
@@ -45,6 +49,7 @@ pub(super) fn found(rule: &Rule<'_>, divergence: Divergence, at: Pointer) -> Lin
         D::EmptyExclude => "name the kinds, or remove the filter",
         D::AutogenTargets => "give each rule with targets a policy of its own, or turn autogen off",
         D::MissingComma => "write the commas",
+        D::ReplaceOfMissing => "use `add`, which sets the field in both cases, or add a precondition",
         D::CompareResult => "compare the number as text: to_string(elementIndex) == '0'",
         _ => "write what does the same in both, as on the page of the divergence",
     };

@@ -9,6 +9,8 @@ mod baseline;
 mod cel;
 mod conditions;
 mod divergences;
+mod identity;
+mod missing;
 mod operations;
 mod order;
 mod patches;
@@ -18,6 +20,7 @@ mod tests;
 
 use crate::diagnostics::Code;
 use crate::value::{Pointer, Text, Value};
+use crate::yaml::parse_value;
 
 pub use baseline::{Baseline, BaselineEntry, BaselineError};
 pub use suppression::{Suppression, suppressions};
@@ -68,11 +71,14 @@ pub fn lint(policy: &Value, evaluated: &[Text]) -> Vec<Lint> {
     let place = |(index, value)| Rule { value, at: at.index(index) };
     let rules = rules.iter().enumerate().filter(|(_, rule)| rule.get("mutate").is_some());
     let rules: Vec<Rule<'_>> = rules.map(place).collect();
-    for rule in &rules {
+    for (index, rule) in rules.iter().enumerate() {
         conditions::check(rule, &mut found);
         operations::check_filters(rule, &mut found);
+        operations::check_exclude(rule, &mut found);
         operations::check(rule, &mut found);
         patches::check(rule, &mut found);
+        identity::check(rule, &mut found);
+        missing::check(rule, &rules[..index], &mut found);
         divergences::check(rule, &mut found);
         autogen::check(policy, rule, evaluated, &mut found);
     }
@@ -85,6 +91,15 @@ pub fn lint(policy: &Value, evaluated: &[Text]) -> Vec<Lint> {
 struct Rule<'v> {
     value: &'v Value,
     at: Pointer,
+}
+
+/// A patch as it is written: an overlay, or the operations of a JSON patch.
+struct WrittenPatch<'v> {
+    at: Pointer,
+    overlay: Option<&'v Value>,
+    operations: Vec<Value>,
+    /// The conditions of the rule, and of the loops around the patch.
+    conditions: Vec<&'v Value>,
 }
 
 impl<'v> Rule<'v> {
@@ -115,6 +130,35 @@ impl<'v> Rule<'v> {
         list.iter().filter_map(Value::as_str)
     }
 
+    /// The patches of the rule and of its loops. A JSON patch that is no YAML is left out.
+    fn patches(&self) -> Vec<WrittenPatch<'v>> {
+        let conditions: Vec<&Value> = self.value.get("preconditions").into_iter().collect();
+        let mut found = Vec::new();
+        let mut open: Vec<_> = self
+            .mutate()
+            .map(|mutate| (mutate, self.at.key("mutate"), conditions, MAX_NESTING))
+            .into_iter()
+            .collect();
+        while let Some((part, at, conditions, depth)) = open.pop() {
+            if let Some(overlay) = part.get("patchStrategicMerge") {
+                let (at, conditions) = (at.key("patchStrategicMerge"), conditions.clone());
+                found.push(WrittenPatch { at, overlay: Some(overlay), operations: Vec::new(), conditions });
+            }
+            let patch = part.get("patchesJson6902").and_then(Value::as_str);
+            if let Some(operations) = patch.and_then(|patch| parse_value(patch).ok()) {
+                let operations = operations.as_array().unwrap_or_default().to_vec();
+                let (at, conditions) = (at.key("patchesJson6902"), conditions.clone());
+                found.push(WrittenPatch { at, overlay: None, operations, conditions });
+            }
+            let loops = part.get("foreach").and_then(Value::as_array).unwrap_or_default();
+            for (index, one) in loops.iter().enumerate().filter(|_| depth > 0).rev() {
+                let conditions = conditions.iter().copied().chain(one.get("preconditions")).collect();
+                open.push((one, at.key("foreach").index(index), conditions, depth - 1));
+            }
+        }
+        found
+    }
+
     /// Whether it is for Pods alone.
     fn is_for_pods(&self) -> bool {
         let mut kinds = self.kinds().peekable();
@@ -124,6 +168,14 @@ impl<'v> Rule<'v> {
     /// The selectors of kinds of all filters.
     fn kinds(&self) -> impl Iterator<Item = &'v str> {
         self.filters().into_iter().flat_map(|filter| Self::texts(filter, "kinds"))
+    }
+
+    /// Whether `match` or `exclude` look at labels or annotations, which the rule may set.
+    fn selects_metadata(&self) -> bool {
+        let has = |filter: &Value| {
+            ["selector", "annotations"].iter().any(|field| filter.path(&["resources", field]).is_some())
+        };
+        self.value.get("exclude").is_some() || self.filters().into_iter().any(has)
     }
 
     /// A finding about the rule.

@@ -1,6 +1,7 @@
-//! Requests that a rule cannot match, or for which it can do nothing.
+//! Objects and requests that a rule cannot match, or for which it can do nothing.
 
 use crate::diagnostics::Code;
+use crate::pattern;
 use crate::policy::KindSelector;
 use crate::value::{Text, Value};
 
@@ -37,10 +38,64 @@ fn plain(filter: &Value, field: &str) -> Vec<Text> {
     texts.iter().map(name).collect()
 }
 
+/// The lists of a filter that patterns may cover, and the parts of a filter that have to be the same.
+const LISTS: [&str; 4] = ["kinds", "names", "namespaces", "operations"];
+const PARTS: [&str; 3] = ["subjects", "roles", "clusterRoles"];
+
+/// Adds a finding about a rule whose `exclude` leaves nothing of its `match`.
+pub(super) fn check_exclude(rule: &Rule<'_>, found: &mut Vec<Lint>) {
+    let filters =
+        |block: &str, of: &str| rule.value.path(&[block, of]).and_then(Value::as_array).unwrap_or_default();
+    let [any, all] = ["any", "all"].map(|of| filters("match", of));
+    // Whether all objects of a filter are excluded, which any filter below `any` does alone.
+    let [one, together] = ["any", "all"].map(|of| filters("exclude", of));
+    let is_excluded = |filter: &Value| {
+        one.iter().any(|excluded| covers(excluded, filter))
+            || !together.is_empty() && together.iter().all(|excluded| covers(excluded, filter))
+    };
+    if !any.is_empty() && any.iter().all(is_excluded) || all.iter().any(is_excluded) {
+        found.push(rule.found(
+            Code::NeverMatches,
+            LintLevel::Warning,
+            rule.at.key("exclude"),
+            "`exclude` excludes all that `match` selects: the rule never runs".to_owned(),
+            "exclude less, or remove the rule",
+        ));
+    }
+}
+
+/// Whether a filter of `exclude` holds for every object for which a filter of `match` holds.
+fn covers(excluded: &Value, filter: &Value) -> bool {
+    let members =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
+    let [resources, matched] = [excluded, filter].map(|one| members(one, "resources"));
+    let is_covered = |name: &str| match name {
+        name if LISTS.contains(&name) => {
+            let patterns: Vec<&str> = Rule::texts(excluded, name).collect();
+            let texts: Vec<&str> = Rule::texts(filter, name).collect();
+            let fits = |pattern: &&str, text: &str| match name {
+                "kinds" => {
+                    *pattern == "*" || *pattern == text || **pattern == *KindSelector::parse(text).kind
+                }
+                _ => *pattern == text || !text.contains(['*', '?', '{']) && pattern::matches(pattern, text),
+            };
+            !texts.is_empty() && texts.iter().all(|text| patterns.iter().any(|pattern| fits(pattern, text)))
+        }
+        name => resources.get(name) == matched.get(name),
+    };
+    let has_parts = PARTS.iter().any(|name| excluded.get(name).is_some());
+    (has_parts || !resources.is_empty())
+        && PARTS.iter().all(|name| excluded.get(name).is_none_or(|part| filter.get(name) == Some(part)))
+        && resources.keys().all(|name| is_covered(name))
+}
+
 /// Adds a finding about a rule that changes its own object and names the operation DELETE.
 pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
+    if rule.has_targets() {
+        return;
+    }
     let deletes = |filter| Rule::texts(filter, "operations").any(|operation| operation == "DELETE");
-    if !rule.has_targets() && rule.filters().into_iter().any(deletes) {
+    if rule.filters().into_iter().any(deletes) {
         found.push(rule.found(
             Code::RuleOnDelete,
             LintLevel::Warning,
@@ -49,4 +104,27 @@ pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
             "remove DELETE from `operations`",
         ));
     }
+    let conditions = rule.value.path(&["preconditions", "all"]).and_then(Value::as_array).unwrap_or_default();
+    for (index, _) in conditions.iter().enumerate().filter(|(_, one)| is_deletion(one)) {
+        found.push(rule.found(
+            Code::RuleOnDelete,
+            LintLevel::Warning,
+            rule.at.key("preconditions").key("all").index(index),
+            "the rule is only for the operation DELETE, for which there is no object to change".to_owned(),
+            "name other operations, or change other objects by `targets`",
+        ));
+    }
+}
+
+/// Whether a condition holds for requests to delete an object alone.
+fn is_deletion(condition: &Value) -> bool {
+    let text = |name| condition.get(name).and_then(Value::as_str).unwrap_or_default();
+    let key: String = text("key").chars().filter(|c| !c.is_whitespace()).collect();
+    let is_equality =
+        ["equals", "equal", "in", "anyin"].iter().any(|name| name.eq_ignore_ascii_case(text("operator")));
+    let is_delete = match condition.get("value") {
+        Some(Value::Array(items)) => matches!(&items[..], [only] if only.as_str() == Some("DELETE")),
+        value => value.and_then(Value::as_str) == Some("DELETE"),
+    };
+    key == "{{request.operation}}" && is_equality && is_delete
 }

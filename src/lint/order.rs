@@ -1,16 +1,22 @@
-//! Rules that an earlier one keeps from running.
+//! Rules that others of their policy keep from running, or from having an effect.
 
 use crate::diagnostics::Code;
-use crate::patch::split_anchor;
-use crate::value::Value;
+use crate::patch::{Anchor, split_anchor};
+use crate::value::{Text, Value};
 
-use super::{Lint, LintLevel, Rule};
+use super::{Lint, LintLevel, MAX_NESTING, Rule};
+
+/// Adds the findings about rules of a policy that come after one another.
+pub(super) fn check(policy: &Value, rules: &[Rule<'_>], found: &mut Vec<Lint>) {
+    if policy.path(&["spec", "applyRules"]).and_then(Value::as_str) == Some("One") {
+        check_one(rules, found);
+    } else {
+        check_overwritten(rules, found);
+    }
+}
 
 /// Adds findings about rules of a policy with `applyRules: One` that run only where an earlier rule finds nothing to change.
-pub(super) fn check(policy: &Value, rules: &[Rule<'_>], found: &mut Vec<Lint>) {
-    if policy.path(&["spec", "applyRules"]).and_then(Value::as_str) != Some("One") {
-        return;
-    }
+fn check_one(rules: &[Rule<'_>], found: &mut Vec<Lint>) {
     for (index, rule) in rules.iter().enumerate() {
         let earlier = rules[..index].iter().find(|earlier| {
             always_applies(earlier.value) && earlier.value.get("match") == rule.value.get("match")
@@ -27,15 +33,140 @@ pub(super) fn check(policy: &Value, rules: &[Rule<'_>], found: &mut Vec<Lint>) {
     }
 }
 
+/// Adds findings about rules whose changes a later rule replaces, all of them and on all objects.
+fn check_overwritten(rules: &[Rule<'_>], found: &mut Vec<Lint>) {
+    for (index, rule) in rules.iter().enumerate() {
+        for later in &rules[index + 1..] {
+            let is_after = later.value.get("match") == rule.value.get("match")
+                && has_no_condition(later.value)
+                && !later.selects_metadata();
+            if is_after && overwrites(later.value, rule.value) {
+                let name = later.name().unwrap_or_default();
+                found.push(rule.found(
+                    Code::OverwrittenRule,
+                    LintLevel::Warning,
+                    rule.at.key("name"),
+                    format!("the later rule `{name}` sets the same fields on the same objects: this rule has no effect"),
+                    "remove one of the rules, or give the later one a condition",
+                ));
+                break;
+            }
+            // A rule in between may look at the fields.
+            if !always_applies(later.value) {
+                break;
+            }
+        }
+    }
+}
+
+/// Whether an overlay without conditions sets every field that another one sets.
+fn overwrites(later: &Value, earlier: &Value) -> bool {
+    let [later, earlier] = [later, earlier].map(|rule| {
+        let mutate = rule.get("mutate")?.as_object()?;
+        if mutate.len() > 1 {
+            return None;
+        }
+        let mut leaves = Vec::new();
+        Leaves { path: Vec::new(), found: &mut leaves }.add(mutate.get("patchStrategicMerge")?)?;
+        Some(leaves)
+    });
+    let (Some(later), Some(earlier)) = (later, earlier) else { return false };
+    let is_plain = later.iter().all(|leaf| {
+        !leaf.is_added
+            && !leaf.has_variable
+            && leaf.path.iter().all(|step| !matches!(step, Step::Elements(false)))
+    });
+    let covers = |one: &Leaf, other: &Leaf| {
+        one.path.len() == other.path.len()
+            && one.path.iter().zip(&other.path).all(|steps| match steps {
+                (Step::Key(key), Step::Key(other)) => key == other,
+                // All elements are among those that the later rule changes.
+                (Step::Elements(_), Step::Elements(_)) => true,
+                _ => false,
+            })
+    };
+    is_plain
+        && !earlier.is_empty()
+        && earlier.iter().all(|leaf| later.iter().any(|other| covers(other, leaf)))
+}
+
+/// A field that an overlay sets.
+struct Leaf {
+    path: Vec<Step>,
+    /// Whether it is set only where it is missing.
+    is_added: bool,
+    has_variable: bool,
+}
+
+#[derive(Clone)]
+enum Step {
+    Key(String),
+    /// Containers, and whether it is all of them.
+    Elements(bool),
+}
+
+/// The fields that an overlay sets, in maps and in containers that a condition selects.
+struct Leaves<'f> {
+    path: Vec<Step>,
+    found: &'f mut Vec<Leaf>,
+}
+
+impl Leaves<'_> {
+    /// Adds those of a map; `None` if the overlay is of another form.
+    fn add(&mut self, overlay: &Value) -> Option<()> {
+        if self.path.len() > MAX_NESTING {
+            return None;
+        }
+        for (key, member) in overlay.as_object()? {
+            if Anchor::is_test_key(key) && matches!(self.path.last(), Some(Step::Elements(_))) {
+                continue;
+            }
+            let is_added = match Anchor::parse(key) {
+                None if key.contains(['$', '{']) => return None,
+                None => false,
+                Some((Anchor::Add, _)) => true,
+                Some(_) => return None,
+            };
+            let name = split_anchor(key).map_or(&**key, |(name, _)| name);
+            self.path.push(Step::Key(name.to_owned()));
+            match member {
+                Value::Object(members) if !members.is_empty() && !is_added => self.add(member)?,
+                Value::Array(items) if name == "containers" && !is_added => {
+                    for item in items.iter() {
+                        let tests: Vec<(&Text, &Value)> =
+                            item.as_object()?.iter().filter(|(key, _)| Anchor::is_test_key(key)).collect();
+                        let is_all = match tests[..] {
+                            [] => return None,
+                            [(key, value)] => **key == *"(name)" && value.as_str() == Some("*"),
+                            _ => false,
+                        };
+                        self.path.push(Step::Elements(is_all));
+                        self.add(item)?;
+                        self.path.pop();
+                    }
+                }
+                Value::Array(_) | Value::Object(_) => return None,
+                scalar => {
+                    let has_variable = scalar.as_str().is_some_and(|text| text.contains(['{', '$']));
+                    self.found.push(Leaf { path: self.path.clone(), is_added, has_variable });
+                }
+            }
+            self.path.pop();
+        }
+        Some(())
+    }
+}
+
 /// Whether a rule changes every object that its `match` selects, or finds it changed: it has no condition, and no anchor.
 fn always_applies(rule: &Value) -> bool {
-    let has = |name| rule.get(name).is_some();
     let overlay = rule.path(&["mutate", "patchStrategicMerge"]);
-    !has("exclude")
-        && !has("preconditions")
-        && !has("celPreconditions")
+    has_no_condition(rule) && overlay.is_some_and(|overlay| !has_anchor_or_variable(overlay))
+}
+
+/// Whether a rule is for every object of a request that its `match` selects.
+fn has_no_condition(rule: &Value) -> bool {
+    ["exclude", "preconditions", "celPreconditions"].iter().all(|name| rule.get(name).is_none())
         && rule.path(&["mutate", "targets"]).is_none()
-        && overlay.is_some_and(|overlay| !has_anchor_or_variable(overlay))
 }
 
 fn has_anchor_or_variable(overlay: &Value) -> bool {

@@ -15,7 +15,7 @@ pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
     let Some(mutate) = rule.mutate() else { return };
     let guards = Guards {
         is_for_creation: is_for_creation(rule),
-        selects_metadata: selects_metadata(rule),
+        selects_metadata: rule.selects_metadata(),
         conditions: rule.value.get("preconditions").into_iter().collect(),
     };
     let schemas = Schemas::kubernetes();
@@ -29,14 +29,6 @@ fn is_for_creation(rule: &Rule<'_>) -> bool {
     let is_creation = |filter| Rule::texts(filter, "operations").eq(["CREATE"]);
     let filters = rule.filters();
     !filters.is_empty() && filters.into_iter().all(is_creation)
-}
-
-/// Whether `match` or `exclude` look at labels or annotations, which the rule may set.
-fn selects_metadata(rule: &Rule<'_>) -> bool {
-    let has = |filter: &Value| {
-        ["selector", "annotations"].iter().any(|field| filter.path(&["resources", field]).is_some())
-    };
-    rule.value.get("exclude").is_some() || rule.filters().into_iter().any(has)
 }
 
 /// What may keep a rule from adding an element again.
@@ -87,7 +79,7 @@ fn looks_elsewhere(conditions: &str) -> bool {
 }
 
 /// The kinds of the objects that a rule changes; `None` if not all of them are named.
-fn kinds(rule: &Rule<'_>) -> Option<Vec<GroupVersionKind>> {
+pub(super) fn kinds(rule: &Rule<'_>) -> Option<Vec<GroupVersionKind>> {
     let mut found = Vec::new();
     let targets = rule.mutate().and_then(|mutate| mutate.get("targets"));
     let selectors: Vec<String> = match targets {

@@ -59,7 +59,31 @@ pub fn suppressions(text: &str) -> Vec<Suppression> {
 fn marked(line: &str) -> Option<(usize, &str)> {
     let (before, rest) = line.split_once(MARK)?;
     let comment = before.trim_end().strip_suffix('#')?;
-    comment.chars().next_back().is_none_or(char::is_whitespace).then_some((comment.len(), rest.trim()))
+    let is_comment = comment.chars().next_back().is_none_or(char::is_whitespace) && !ends_in_quotes(comment);
+    is_comment.then_some((comment.len(), rest.trim()))
+}
+
+/// Whether the end of a part of a line is in a quoted text that begins in it.
+fn ends_in_quotes(part: &str) -> bool {
+    let mut quote = None;
+    let mut before = ' ';
+    let mut chars = part.chars();
+    while let Some(char) = chars.next() {
+        match quote {
+            Some('"') if char == '\\' => {
+                chars.next();
+            }
+            Some(open) if char == open => quote = None,
+            // A doubled single quote is one in the text.
+            None if char == '\'' && before == '\'' => quote = Some(char),
+            None if matches!(char, '"' | '\'') && matches!(before, ' ' | '\t' | '[' | '{' | ',' | ':') => {
+                quote = Some(char);
+            }
+            _ => {}
+        }
+        before = char;
+    }
+    quote.is_some()
 }
 
 /// The lines of the node that begins behind a line, from 0: up to the next line that is not indented more. Empty, behind
@@ -125,6 +149,17 @@ spec:
         assert_eq!(suppressions("a: b #kyv:ignore KYV901 x\n")[0].reason, "x");
         for text in ["a: b#kyv:ignore KYV901 x\n", "a: kyv:ignore KYV901 x\n"] {
             assert!(suppressions(text).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_comment_in_quotes_is_text() {
+        let comment = "# kyv:ignore KYV901 x";
+        for before in ["a: \"b ", "a: 'b ", "{a: 'it''s ", r#"a: "b\" "#] {
+            assert!(suppressions(&format!("{before}{comment}\n")).is_empty(), "{before}");
+        }
+        for before in ["a: it's ", "a: \"b\" ", "a: 'b''' ", "a: b \"c\" d "] {
+            assert_eq!(suppressions(&format!("{before}{comment}\n")).len(), 1, "{before}");
         }
     }
 

@@ -42,7 +42,7 @@ pub use lint_baseline::read_baseline;
 pub use manifests::{Content, InputDocument, Manifests};
 pub use not_evaluated::{Unsupported, UnsupportedCause, not_evaluated};
 pub use old_objects::OldObjects;
-pub use paths::{Exclusions, Location, Walk, expand, relative_to_current_folder};
+pub use paths::{Exclusions, Location, Walk, expand, relative_to, relative_to_current_folder};
 pub use policies::{LoadedPolicies, PolicyLoader, PolicyNote, PolicyWarning, Refused};
 pub use policy_files::{PolicyFile, Refusal, WrittenPolicy};
 pub use policy_texts::{PolicyNode, PolicyText, PolicyTexts};

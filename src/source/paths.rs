@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
 
@@ -142,6 +142,22 @@ pub fn relative_to_current_folder(path: &Path) -> PathBuf {
         },
         _ => path.to_owned(),
     }
+}
+
+/// The path of a file as seen from a folder that may not exist yet.
+pub fn relative_to(folder: &Path, file: &Path) -> String {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let (from, to) = (absolute(folder), fs::canonicalize(file).unwrap_or_else(|_| absolute(file)));
+    // The part that exists may lead over links.
+    let existing = from.ancestors().find(|folder| folder.exists()).unwrap_or(&from);
+    let rest = from.strip_prefix(existing).unwrap_or_else(|_| Path::new(""));
+    let from = fs::canonicalize(existing).unwrap_or_else(|_| existing.to_owned()).join(rest);
+    let (from, to): (Vec<Component<'_>>, Vec<Component<'_>>) =
+        (from.components().collect(), to.components().collect());
+    let common = from.iter().zip(&to).take_while(|(one, other)| one == other).count();
+    let up = std::iter::repeat_n("..", from.len() - common).map(PathBuf::from);
+    let down = to.iter().skip(common).map(|part| PathBuf::from(part.as_os_str()));
+    up.chain(down).collect::<PathBuf>().display().to_string()
 }
 
 fn globbed(argument: &Path, pattern: String, walk: Walk) -> Result<Vec<Location>, SourceError> {

@@ -107,6 +107,37 @@ fn known_findings_are_left_out_until_they_are_gone() {
 }
 
 #[test]
+fn a_baseline_knows_its_files_however_they_are_given() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let policies = folder.path().join("policies");
+    fs::create_dir(&policies).expect("made");
+    fs::copy(case("other-name").join("policy.yaml"), policies.join("policy.yaml")).expect("copied");
+    let run = |folder: &Path, arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
+        command
+            .arg("lint")
+            .args(arguments)
+            .current_dir(folder)
+            .env_clear()
+            .output()
+            .expect("the program runs")
+    };
+    let absolute = policies.to_str().expect("UTF-8");
+    run(folder.path(), &["-p", "policies", "--write-baseline", "known.yaml"]);
+    let known = fs::read_to_string(folder.path().join("known.yaml")).expect("the baseline");
+    assert!(known.contains("file: policies/policy.yaml"), "{known}");
+    let other = folder.path().join("other.yaml");
+    run(Path::new("/"), &["-p", absolute, "--write-baseline", other.to_str().expect("UTF-8")]);
+    assert_eq!(fs::read_to_string(other).expect("the baseline"), known);
+    for (place, policies, baseline) in
+        [(folder.path(), absolute, "known.yaml"), (&policies, ".", "../known.yaml")]
+    {
+        let output = run(place, &["-p", policies, "--baseline", baseline]);
+        assert_eq!(stderr(&output), "no findings in 1 policy, 2 in the baseline\n");
+    }
+}
+
+#[test]
 fn a_refused_policy_is_in_no_baseline() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::copy(case("refused").join("policy.yaml"), folder.path().join("policy.yaml")).expect("copied");

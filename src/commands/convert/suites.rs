@@ -1,8 +1,7 @@
 //! `--tests`: Kyverno's test suites for both sides, with objects of the proof.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
@@ -16,7 +15,7 @@ use crate::render::counted;
 use crate::report::{ObjectReport, Outcome};
 use crate::resources::KindScope;
 use crate::semantics::{Dialect, Semantics};
-use crate::source::{OfflineWorld, PolicyLoader, create_file, replace_file};
+use crate::source::{OfflineWorld, PolicyLoader, create_file, relative_to, replace_file};
 use crate::suite::is_same;
 use crate::value::{GroupVersionKind, PathSet, Text, Value};
 use crate::yaml;
@@ -152,7 +151,7 @@ impl Suites<'_> {
 
     fn suite(&self, side: &Side, number: usize, folder: &Path, draft: &Draft) -> Value {
         let list = |text: String| Value::array(vec![Value::string(text)]);
-        let policies = relative(folder, self.sides[number]);
+        let policies = relative_to(folder, self.sides[number]);
         let mut suite = Value::from_iter([
             ("apiVersion", Value::from("cli.kyverno.io/v1alpha1")),
             ("kind", Value::from("Test")),
@@ -395,20 +394,4 @@ fn document(value: &Value) -> String {
     let mut text = String::new();
     yaml::print(value, &mut text);
     text
-}
-
-/// The path of a file as seen from a folder that may not exist yet.
-fn relative(folder: &Path, file: &Path) -> String {
-    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let (from, to) = (absolute(folder), fs::canonicalize(file).unwrap_or_else(|_| absolute(file)));
-    // The part that exists may lead over links.
-    let existing = from.ancestors().find(|folder| folder.exists()).unwrap_or(&from);
-    let rest = from.strip_prefix(existing).unwrap_or_else(|_| Path::new(""));
-    let from = fs::canonicalize(existing).unwrap_or_else(|_| existing.to_owned()).join(rest);
-    let (from, to): (Vec<Component<'_>>, Vec<Component<'_>>) =
-        (from.components().collect(), to.components().collect());
-    let common = from.iter().zip(&to).take_while(|(one, other)| one == other).count();
-    let up = std::iter::repeat_n("..", from.len() - common).map(PathBuf::from);
-    let down = to.iter().skip(common).map(|part| PathBuf::from(part.as_os_str()));
-    up.chain(down).collect::<PathBuf>().display().to_string()
 }

@@ -205,7 +205,7 @@ impl Arguments {
             // Findings below the level are known, too.
             one.findings.retain(|finding| {
                 let is_shown = finding.shown.finding.result >= level;
-                let is_known = known.take(&finding.shown);
+                let is_known = self.baseline.as_ref().is_some_and(|path| known.take(&finding.shown, path));
                 left_out.known += usize::from(is_shown && is_known);
                 is_shown && !is_known
             });
