@@ -52,7 +52,13 @@ fn refused(engine: &Engine, report: &ObjectReport) -> Option<CheckFinding> {
         return None;
     }
     let finding = CheckFinding::new(CheckFindingKind::Refused, acting(report), Vec::new());
-    Some(CheckFinding { refusal: Some(refusal), ..finding })
+    Some(CheckFinding { refusal: Some(refusal), ..with_change(report, finding) })
+}
+
+/// A finding with the object before and after its policies.
+fn with_change(report: &ObjectReport, finding: CheckFinding) -> CheckFinding {
+    let results = Some(Box::new([report.before.clone(), report.after.clone()]));
+    CheckFinding { results, secrets: report.secrets.clone(), ..finding }
 }
 
 /// Whether a cluster keeps what differs in another order: it does not keep what is empty.
@@ -92,7 +98,10 @@ fn of_impact(report: &ObjectReport, is_update: bool) -> Vec<CheckFinding> {
         (CheckFindingKind::Immutable, !impact.immutable.is_empty(), impact.immutable),
     ];
     let finding = |(kind, is_found, fields): (CheckFindingKind, bool, Vec<Pointer>)| {
-        is_found.then(|| CheckFinding::new(kind, writers(report, &fields), shown(report, fields.iter())))
+        is_found.then(|| {
+            let finding = CheckFinding::new(kind, writers(report, &fields), shown(report, fields.iter()));
+            with_change(report, finding)
+        })
     };
     all.into_iter().filter_map(finding).collect()
 }

@@ -15,7 +15,7 @@ struct Written {
 /// One finding for each pair of policies and kind, with all their fields.
 pub(super) fn findings(report: &ObjectReport) -> Vec<CheckFinding> {
     let mut written: BTreeMap<Pointer, Written> = BTreeMap::new();
-    let mut found: BTreeMap<(Text, Text, CheckFindingKind), Vec<Pointer>> = BTreeMap::new();
+    let mut found: BTreeMap<(Text, Text, CheckFindingKind), Found<'_>> = BTreeMap::new();
     for (policy, rule) in report.rules().filter(|(policy, _)| !policy.has_error()) {
         let Outcome::Patched { before, after } = &rule.outcome else { continue };
         let fields: Vec<Pointer> = changes(before, after)
@@ -34,13 +34,26 @@ pub(super) fn findings(report: &ObjectReport) -> Vec<CheckFinding> {
                     CheckFindingKind::Overwritten
                 };
                 let pair = (earlier.policy.clone(), policy.policy.clone(), kind);
-                found.entry(pair).or_default().push(report.shown_place(&field));
+                let pair = found.entry(pair).or_insert(Found { fields: Vec::new(), before, after });
+                pair.after = after;
+                pair.fields.push(report.shown_place(&field));
             }
             written.insert(field, Written { policy: policy.policy.clone(), before: was, after: is });
         }
     }
-    let finding = |((first, second, kind), fields)| CheckFinding::new(kind, vec![first, second], fields);
+    let finding = |((first, second, kind), Found { fields, before, after })| CheckFinding {
+        results: Some(Box::new([before.clone(), after.clone()])),
+        secrets: report.secrets.clone(),
+        ..CheckFinding::new(kind, vec![first, second], fields)
+    };
     found.into_iter().map(finding).collect()
+}
+
+/// What one policy replaces of another one's changes: the fields, and the object before and after it.
+struct Found<'r> {
+    fields: Vec<Pointer>,
+    before: &'r Value,
+    after: &'r Value,
 }
 
 /// Whether a field is in an element of a list that is now at another place.

@@ -61,7 +61,8 @@ pub struct CheckFinding {
     pub settling: Option<Settling>,
     /// Why the API server refuses it.
     pub refusal: Option<String>,
-    /// Two states of the object: the results of both orders, or the result and what another admission makes of it.
+    /// Two states of the object: the results of both orders, the result and what another admission makes of it, or the object
+    /// before and after the changes, of the second of two policies.
     pub results: Option<Box<[Value; 2]>>,
     /// The Secrets that were read for these states.
     pub secrets: Secrets,

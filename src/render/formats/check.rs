@@ -439,7 +439,16 @@ fn shown_diff(report: &ObjectReport, finding: &CheckFinding) -> Option<String> {
 
 /// Whether the states of a finding stay hidden: another evaluation does not know what the first one made of Secrets.
 fn is_hidden(report: &ObjectReport, finding: &CheckFinding) -> bool {
-    let is_of_one_evaluation = finding.kind == CheckFindingKind::Order;
+    let is_of_one_evaluation = match finding.kind {
+        CheckFindingKind::Order
+        | CheckFindingKind::Overwritten
+        | CheckFindingKind::Undone
+        | CheckFindingKind::Restart
+        | CheckFindingKind::Privilege
+        | CheckFindingKind::Immutable
+        | CheckFindingKind::Refused => true,
+        CheckFindingKind::NotIdempotent | CheckFindingKind::PodChangedAgain => false,
+    };
     finding.results.is_some() && !report.shows_secrets && !is_of_one_evaluation && !finding.secrets.is_empty()
 }
 
