@@ -47,12 +47,21 @@ pub fn findings(
 /// That the API server refuses the object with the changes, and would take it without.
 fn refused(engine: &Engine, report: &ObjectReport) -> Option<CheckFinding> {
     let kinds = &engine.settings().kind_schemas;
-    let refusal = proof::refusal(kinds, &report.after)?;
+    let refusal = moved(report).or_else(|| proof::refusal(kinds, &report.after))?;
     if proof::refusal(kinds, &report.before).is_some() {
         return None;
     }
     let finding = CheckFinding::new(CheckFindingKind::Refused, acting(report), Vec::new());
     Some(CheckFinding { refusal: Some(refusal), ..with_change(report, finding) })
+}
+
+/// That policies make an object of another namespace or kind of it.
+fn moved(report: &ObjectReport) -> Option<String> {
+    let fields: [&[&str]; 3] = [&["apiVersion"], &["kind"], &["metadata", "namespace"]];
+    let is_other =
+        |field: &&[&str]| report.before.path(field).is_some_and(|was| report.after.path(field) != Some(was));
+    let field = fields.into_iter().find(is_other)?;
+    Some(format!("{}: it is not that of the request", field.join(".")))
 }
 
 /// A finding with the object before and after its policies.

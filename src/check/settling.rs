@@ -1,8 +1,8 @@
 //! Whether the result of the policies is stable: a cluster admits objects again and again.
 
-use crate::engine::{Engine, World};
+use crate::engine::{Engine, LaterWorld, World};
 use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, Settling};
-use crate::value::{Pointer, Value};
+use crate::value::{Pointer, Value, changes};
 
 use super::{shown, writers};
 
@@ -15,10 +15,11 @@ pub(super) fn finding(
     stored: Option<&Value>,
     world: &dyn World,
 ) -> Option<CheckFinding> {
-    let second = engine.mutate(&report.after, stored, world);
+    let at_once = LaterWorld::new(world, 0);
+    let second = engine.mutate(&report.after, stored, &at_once);
     let fails = second.has_error() && !report.has_error();
     if !second.is_changed() && !fails {
-        return None;
+        return at_once.is_asked().then(|| of_later_updates(engine, report, stored, world)).flatten();
     }
     let failing =
         second.policies.iter().filter(|policy| policy.has_error()).map(|policy| policy.policy.clone());
@@ -40,6 +41,37 @@ pub(super) fn finding(
         secrets,
         results: second.is_changed().then(|| Box::new([report.after.clone(), second.after])),
         ..CheckFinding::new(CheckFindingKind::NotIdempotent, policies, fields)
+    })
+}
+
+/// That the result is another one at each update, because of its time or of random numbers.
+fn of_later_updates(
+    engine: &Engine,
+    report: &ObjectReport,
+    stored: Option<&Value>,
+    world: &dyn World,
+) -> Option<CheckFinding> {
+    let stored = stored.unwrap_or(&report.after);
+    let update =
+        |requests: u32| engine.mutate(&report.after, Some(stored), &LaterWorld::new(world, requests));
+    let [now, later] = [0, 1].map(update);
+    if now.after == later.after || later.has_error() {
+        return None;
+    }
+    let changed: Vec<Pointer> =
+        changes(&now.after, &later.after).into_iter().map(|change| change.pointer).collect();
+    let is_lasting = update(2).after != later.after;
+    let mut secrets = report.secrets.clone();
+    secrets.extend(&later.secrets);
+    Some(CheckFinding {
+        settling: Some(if is_lasting { Settling::Never } else { Settling::After(1) }),
+        secrets,
+        results: Some(Box::new([now.after, later.after.clone()])),
+        ..CheckFinding::new(
+            CheckFindingKind::NotIdempotent,
+            writers(&later, &changed),
+            shown(&later, changed.iter()),
+        )
     })
 }
 

@@ -4,14 +4,15 @@
 use std::io;
 
 use crate::diagnostics::Code;
-use crate::render::{DocumentView, Format, ObjectView, Prepared, RunTotals, counted};
+use crate::engine::Engine;
+use crate::render::{DocumentView, Format, ObjectView, Prepared, RunTotals, counted, first_names};
 use crate::report::ObjectReport;
 use crate::source::{InputBatch, InputErrors};
 
 use super::evaluate::Evaluated;
 use super::exit::Exit;
 use super::external_diff::ExternalDiff;
-use super::options::RunOptions;
+use super::options::{PolicyCheck, RunOptions};
 use super::pager::Pager;
 use super::pipeline::evaluate_all;
 use super::policy_places::CachedPlaces;
@@ -24,6 +25,9 @@ use super::summary::{Closing, RunSummary, SummaryStyle};
 /// What is said when `check --generated` has made fewer objects than planned.
 const STOPPED_EARLY: &str =
     "fewer objects than planned were made from the conditions of the policies: the limit of work was reached";
+
+/// How many policies a note names; the rest is counted.
+const NAMED_POLICIES: usize = 3;
 
 /// The part of a result that is shown, and its format.
 pub(super) struct Presentation<'a> {
@@ -135,6 +139,9 @@ impl<'a> Presentation<'a> {
             return Ok(());
         }
         reporter.report_gaps();
+        if let Some(note) = targets_left_out(evaluator.check, evaluator.engine) {
+            reporter.note(Code::LeftOut, &note);
+        }
         if generated.as_ref().is_some_and(|generated| generated.stopped_early) {
             reporter.note(Code::StoppedEarly, STOPPED_EARLY);
         }
@@ -208,6 +215,19 @@ fn view<'a>(evaluated: &'a Evaluated, places: &'a CachedPlaces<'_>) -> DocumentV
         places: Some(places),
         objects: objects.collect(),
     }
+}
+
+/// A note on policies with rules that change other objects, if there are any: no check looks at those.
+fn targets_left_out(check: PolicyCheck, engine: &Engine) -> Option<String> {
+    if matches!(check, PolicyCheck::None) {
+        return None;
+    }
+    let names: Vec<String> =
+        engine.policies_with_targets().map(|policy| policy.full_name().to_string()).collect();
+    (!names.is_empty()).then(|| {
+        let names = first_names(NAMED_POLICIES, names.into_iter());
+        format!("rules with targets change other objects, which are not looked at here: {names}")
+    })
 }
 
 /// A note on Secrets that are printed with their values.

@@ -5,7 +5,7 @@
 //! is updated: it acts only on creation, or changes its own results again. Source: `ssa` of fluxcd/pkg.
 
 use crate::admission::Schema;
-use crate::engine::{Engine, World};
+use crate::engine::{Engine, LaterWorld, World};
 use crate::patch::{Atomics, apply};
 use crate::report::{Cause, Drift, DriftField, DriftKind, DriftStep, ObjectReport, Outcome, Writers};
 use crate::value::{Pointer, Segment, Text, Value};
@@ -27,7 +27,11 @@ pub fn flux_drift(
         return Some(Drift::default());
     }
     let live = stored.unwrap_or(&sides.predicted);
-    let (second, after) = match reconciled(engine, &sides, live, world) {
+    if let Some(field) = sides.renamed() {
+        return Some(Drift { fields: vec![field], is_lasting: true, ..Drift::default() });
+    }
+    // Each dry run is a later request.
+    let (second, after) = match reconciled(engine, &sides, live, &LaterWorld::new(world, 1)) {
         Ok(reconciled) => reconciled,
         Err(failing) => return Some(Drift { failing, is_incomplete: true, ..Drift::default() }),
     };
@@ -40,7 +44,7 @@ pub fn flux_drift(
         fields.push(DriftField { path, kind, cause });
     }
     let is_lasting = !fields.is_empty()
-        && reconciled(engine, &sides, &after, world)
+        && reconciled(engine, &sides, &after, &LaterWorld::new(world, 2))
             .is_ok_and(|(_, next)| !differences(&after, &next).is_empty());
     Some(Drift { fields, is_incomplete: sides.is_incomplete, is_lasting, ..Drift::default() })
 }

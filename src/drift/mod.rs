@@ -25,7 +25,8 @@ const MAX_DEPTH: usize = 200;
 /// The differences of an object that policies changed; `None` if it has no kind or no name, so that no tool keeps it in sync.
 pub fn drift(engine: &Engine, report: &ObjectReport) -> Option<Drift> {
     let sides = Sides::new(engine, report)?;
-    Some(Drift { fields: sides.predicted(), is_incomplete: sides.is_incomplete, ..Drift::default() })
+    let fields = sides.renamed().map_or_else(|| sides.predicted(), |field| vec![field]);
+    Some(Drift { fields, is_incomplete: sides.is_incomplete, ..Drift::default() })
 }
 
 /// The differences between an object and the one in a cluster. `reports` has what policies do with the object, each in another
@@ -86,6 +87,19 @@ impl<'a> Sides<'a> {
             predicted,
             is_incomplete,
         })
+    }
+
+    /// That policies give the object another name, namespace or kind: no object of the cluster is ever the one in Git.
+    fn renamed(&self) -> Option<DriftField> {
+        let identity: [&[&str]; 4] =
+            [&["metadata", "name"], &["metadata", "namespace"], &["kind"], &["apiVersion"]];
+        let is_other = |path: &&[&str]| {
+            self.report.before.path(path).is_some_and(|was| self.report.after.path(path) != Some(was))
+        };
+        let path = identity.into_iter().find(is_other)?;
+        let field = path.iter().fold(Pointer::ROOT, |at, key| at.key(*key));
+        let steps = path.iter().map(|key| DriftStep::Key((*key).into())).collect();
+        Some(DriftField { path: steps, kind: DriftKind::Identity, cause: cause(&self.writers, &field) })
     }
 
     /// The differences between Git and what policies make of it.

@@ -18,6 +18,7 @@ mod fixed_label;
 mod generated;
 mod global_entry;
 mod input_names;
+mod later_world;
 mod limits;
 mod lookups;
 mod met;
@@ -47,6 +48,7 @@ use met::Met;
 
 pub use classic::{LAST_APPLIED, image_name};
 pub use input_names::InputNames;
+pub use later_world::LaterWorld;
 pub use limits::Limits;
 pub use targets::{MutatedTarget, Targets, Triggered};
 pub use values::{Assignments, DottedName, NameError, PolicyValues, SubresourceKind, Values};
@@ -166,9 +168,14 @@ impl Engine {
         order::run(self, object, old, world)
     }
 
+    /// The policies with mutate-existing rules.
+    pub fn policies_with_targets(&self) -> impl Iterator<Item = &Policy> {
+        self.policies.policies().iter().filter(|policy| policy.has_targets())
+    }
+
     /// Whether there are mutate-existing rules.
     pub fn has_targets(&self) -> bool {
-        self.policies.policies().iter().any(Policy::has_targets)
+        self.policies_with_targets().next().is_some()
     }
 
     /// Runs the mutate-existing rules that an object triggers, on the current state of the targets. `before` and `after` are

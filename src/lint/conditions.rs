@@ -3,6 +3,7 @@
 use crate::diagnostics::Code;
 use crate::patch::Anchor;
 use crate::pattern::Operator;
+use crate::policy::KindSelector;
 use crate::semantics::DivergenceTracker;
 use crate::value::{Pointer, Value};
 
@@ -17,7 +18,9 @@ pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
     let Some(mutate) = rule.mutate() else { return };
     let at = rule.at.key("mutate");
     if let Some(overlay) = mutate.get("patchStrategicMerge") {
-        finder.anchors(overlay, &at.key("patchStrategicMerge"), MAX_NESTING);
+        let at = at.key("patchStrategicMerge");
+        finder.kind_anchor(overlay, &at);
+        finder.anchors(overlay, &at, MAX_NESTING);
     }
     for list in ["targets", "foreach"] {
         finder.members(mutate.get(list), &at.key(list), MAX_NESTING);
@@ -30,6 +33,25 @@ struct Finder<'r, 'f> {
 }
 
 impl Finder<'_, '_> {
+    /// A condition on the kind that `match` excludes.
+    fn kind_anchor(&mut self, overlay: &Value, at: &Pointer) {
+        let is_kind = |key: &str| {
+            Anchor::is_test_key(key) && Anchor::parse(key).is_some_and(|(_, name)| name == "kind")
+        };
+        let members = overlay.as_object().into_iter().flatten();
+        for (key, kind) in members.filter(|(key, _)| is_kind(key)) {
+            let Some(kind) =
+                kind.as_str().filter(|kind| !self.rule.has_targets() && self.is_other_kind(&[kind]))
+            else {
+                continue;
+            };
+            let message = format!("the kind is never {kind}: `match` names others");
+            let help = "remove the condition, or write values that occur";
+            let at = at.key(key.clone());
+            self.found.push(self.rule.found(Code::NeverHolds, LintLevel::Warning, at, message, help));
+        }
+    }
+
     /// Condition anchors with a pattern that no value fits.
     fn anchors(&mut self, node: &Value, at: &Pointer, depth: usize) {
         if depth == 0 {
@@ -83,19 +105,24 @@ impl Finder<'_, '_> {
                 message,
                 help,
             ));
-            self.conditions(conditions, at);
+            self.conditions(conditions, false, at);
             self.contradictions(conditions, at);
         }
         for name in ["any", "all"] {
-            let conditions = block.get(name).and_then(Value::as_array).unwrap_or_default();
-            self.conditions(conditions, &at.key(name));
+            let Some(conditions) = block.get(name).and_then(Value::as_array) else { continue };
+            if name == "any" && conditions.is_empty() {
+                let (code, message) = (Code::NeverHolds, "an empty `any` never holds".to_owned());
+                let help = "write a condition, or remove the block";
+                self.found.push(self.rule.found(code, LintLevel::Warning, at.key(name), message, help));
+            }
+            self.conditions(conditions, name == "any", &at.key(name));
             if name == "all" {
                 self.contradictions(conditions, &at.key(name));
             }
         }
     }
 
-    fn conditions(&mut self, conditions: &[Value], at: &Pointer) {
+    fn conditions(&mut self, conditions: &[Value], is_any: bool, at: &Pointer) {
         for (index, condition) in conditions.iter().enumerate() {
             let Some(operator) = condition.get("operator").and_then(Value::as_str) else { continue };
             self.found.extend(operator_finding(self.rule, operator, at.index(index).key("operator")));
@@ -109,7 +136,7 @@ impl Finder<'_, '_> {
                     help,
                 ));
             } else if let Some(holds) = constant(condition, operator) {
-                self.found.push(self.constant(holds, at.index(index)));
+                self.found.push(self.constant(holds, is_any, at.index(index)));
             }
         }
     }
@@ -123,7 +150,7 @@ impl Finder<'_, '_> {
         }
         let key = condition.get("key").and_then(Value::as_str)?.trim();
         let key = key.strip_prefix("{{")?.strip_suffix("}}")?.trim();
-        if key != "request.operation" || !is(&["Equals", "Equal", "In", "AnyIn"]) {
+        if !is(&["Equals", "Equal", "In", "AnyIn"]) {
             return None;
         }
         let wanted: Vec<&str> = match value {
@@ -131,6 +158,14 @@ impl Finder<'_, '_> {
             Value::Array(items) => items.iter().map(Value::as_str).collect::<Option<_>>()?,
             _ => return None,
         };
+        if matches!(key, "request.object.kind" | "request.kind.kind") {
+            return self
+                .is_other_kind(&wanted)
+                .then(|| format!("the kind is never {}: `match` names others", wanted.join(" or ")));
+        }
+        if key != "request.operation" {
+            return None;
+        }
         let filters = self.rule.filters();
         let of_filters: Vec<Vec<&str>> =
             filters.into_iter().map(|filter| Rule::texts(filter, "operations").collect()).collect();
@@ -142,15 +177,31 @@ impl Finder<'_, '_> {
             .then(|| format!("the operation is never {}: `match` names others", wanted.join(" or ")))
     }
 
+    /// Whether no object of the rule has one of these kinds. Of rules for Pods, autogen makes some for other kinds.
+    fn is_other_kind(&self, wanted: &[&str]) -> bool {
+        let kinds: Vec<_> = self.rule.kinds().map(|kind| KindSelector::parse(kind).kind).collect();
+        let is_plain = |text: &str| !text.contains(['*', '?', '{', '|', '!', '&']);
+        !kinds.is_empty()
+            && wanted.iter().all(|kind| is_plain(kind) && kinds.iter().all(|other| **other != **kind))
+            && kinds.iter().all(|kind| is_plain(kind) && **kind != *"Pod")
+    }
+
     /// A finding about a condition that looks at nothing of the request.
-    fn constant(&self, holds: bool, at: Pointer) -> Lint {
+    fn constant(&self, holds: bool, is_alternative: bool, at: Pointer) -> Lint {
         let (code, level, what) = if holds {
             (Code::AlwaysHolds, LintLevel::Info, "always holds")
         } else {
             (Code::NeverHolds, LintLevel::Warning, "never holds")
         };
         let message = format!("`key` and `value` have no variables: the condition {what}");
-        self.rule.found(code, level, at, message, "write a variable in braces, or remove the condition")
+        {
+            let help = if holds && is_alternative {
+                "write a variable in braces; as it is, the whole `any` always holds"
+            } else {
+                "write a variable in braces, or remove the condition"
+            };
+            self.rule.found(code, level, at, message, help)
+        }
     }
 
     /// Two conditions that cannot hold at once: one key that equals two texts.

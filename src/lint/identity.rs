@@ -66,8 +66,11 @@ fn is_other(rule: &Rule<'_>, patch: &WrittenPatch<'_>, field: &[&str], value: &V
     let Some(text) = value.as_str() else { return false };
     // What is one variable may be the name that the object has.
     let is_variable = text.starts_with("{{") && text.ends_with("}}") && text.matches("{{").count() == 1;
-    let is_tested =
-        |conditions: &&Value| conditions.to_json().contains(&format!("object.{}", field.join(".")));
+    let places = [format!("object.{}", field.join(".")), format!("request.{}", field.last().unwrap_or(&""))];
+    let is_tested = |conditions: &&Value| {
+        let conditions = conditions.to_json();
+        places.iter().any(|place| conditions.contains(place))
+    };
     if is_variable || patch.conditions.iter().any(is_tested) {
         return false;
     }

@@ -9,6 +9,7 @@ mod baseline;
 mod cel;
 mod conditions;
 mod divergences;
+mod guards;
 mod identity;
 mod missing;
 mod operations;
@@ -80,7 +81,7 @@ pub fn lint(policy: &Value, evaluated: &[Text]) -> Vec<Lint> {
         identity::check(rule, &mut found);
         missing::check(rule, &rules[..index], &mut found);
         divergences::check(rule, &mut found);
-        autogen::check(policy, rule, evaluated, &mut found);
+        autogen::check(policy, (rule, &rules), evaluated, &mut found);
     }
     order::check(policy, &rules, &mut found);
     divergences::check_all(&rules, evaluated, &mut found);

@@ -50,8 +50,12 @@ pub(super) fn check_exclude(rule: &Rule<'_>, found: &mut Vec<Lint>) {
     // Whether all objects of a filter are excluded, which any filter below `any` does alone.
     let [one, together] = ["any", "all"].map(|of| filters("exclude", of));
     let is_excluded = |filter: &Value| {
-        one.iter().any(|excluded| covers(excluded, filter))
-            || !together.is_empty() && together.iter().all(|excluded| covers(excluded, filter))
+        let is_covered = |kind| {
+            one.iter().any(|excluded| covers(excluded, filter, kind))
+                || !together.is_empty() && together.iter().all(|excluded| covers(excluded, filter, kind))
+        };
+        let mut kinds = Rule::texts(filter, "kinds").map(Some).peekable();
+        if kinds.peek().is_none() { is_covered(None) } else { kinds.all(is_covered) }
     };
     if !any.is_empty() && any.iter().all(is_excluded) || all.iter().any(is_excluded) {
         found.push(rule.found(
@@ -64,15 +68,18 @@ pub(super) fn check_exclude(rule: &Rule<'_>, found: &mut Vec<Lint>) {
     }
 }
 
-/// Whether a filter of `exclude` holds for every object for which a filter of `match` holds.
-fn covers(excluded: &Value, filter: &Value) -> bool {
+/// Whether a filter of `exclude` holds for every object of one of its kinds for which a filter of `match` holds.
+fn covers(excluded: &Value, filter: &Value, kind: Option<&str>) -> bool {
     let members =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
     let [resources, matched] = [excluded, filter].map(|one| members(one, "resources"));
     let is_covered = |name: &str| match name {
         name if LISTS.contains(&name) => {
             let patterns: Vec<&str> = Rule::texts(excluded, name).collect();
-            let texts: Vec<&str> = Rule::texts(filter, name).collect();
+            let texts: Vec<&str> = match name {
+                "kinds" => kind.into_iter().collect(),
+                name => Rule::texts(filter, name).collect(),
+            };
             let fits = |pattern: &&str, text: &str| match name {
                 "kinds" => {
                     *pattern == "*" || *pattern == text || **pattern == *KindSelector::parse(text).kind
@@ -104,12 +111,16 @@ pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
             "remove DELETE from `operations`",
         ));
     }
-    let conditions = rule.value.path(&["preconditions", "all"]).and_then(Value::as_array).unwrap_or_default();
-    for (index, _) in conditions.iter().enumerate().filter(|(_, one)| is_deletion(one)) {
+    let conditions =
+        |block| rule.value.path(&["preconditions", block]).and_then(Value::as_array).unwrap_or_default();
+    let all = conditions("all").iter().position(is_deletion).map(|index| ("all", index));
+    let any = conditions("any");
+    let any = (!any.is_empty() && any.iter().all(is_deletion)).then_some(("any", 0));
+    if let Some((block, index)) = all.or(any) {
         found.push(rule.found(
             Code::RuleOnDelete,
             LintLevel::Warning,
-            rule.at.key("preconditions").key("all").index(index),
+            rule.at.key("preconditions").key(block).index(index),
             "the rule is only for the operation DELETE, for which there is no object to change".to_owned(),
             "name other operations, or change other objects by `targets`",
         ));

@@ -8,7 +8,7 @@ use crate::semantics::Divergence;
 use crate::value::{GroupVersionKind, Pointer, Value};
 use crate::yaml::parse_value;
 
-use super::{Lint, LintLevel, MAX_NESTING, Rule, divergences};
+use super::{Lint, LintLevel, MAX_NESTING, Rule, divergences, guards};
 
 /// Adds the findings about the patches of a rule.
 pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
@@ -20,7 +20,8 @@ pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
     };
     let schemas = Schemas::kubernetes();
     let kinds = kinds(rule).unwrap_or_default();
-    let mut finder = Finder { rule, kinds, schemas: &schemas, path: Vec::new(), is_new: false, found };
+    let mut finder =
+        Finder { rule, kinds, schemas: &schemas, path: Vec::new(), is_new: false, guards: Vec::new(), found };
     finder.part(mutate, &rule.at.key("mutate"), &guards, MAX_NESTING);
 }
 
@@ -28,7 +29,10 @@ pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
 fn is_for_creation(rule: &Rule<'_>) -> bool {
     let is_creation = |filter| Rule::texts(filter, "operations").eq(["CREATE"]);
     let filters = rule.filters();
-    !filters.is_empty() && filters.into_iter().all(is_creation)
+    let excluded = rule.value.path(&["exclude", "any"]).and_then(Value::as_array).unwrap_or_default();
+    // Kyverno registers rules for the operations CREATE and UPDATE, if they name none.
+    let is_update = |filter| Rule::texts(filter, "operations").any(|operation| operation == "UPDATE");
+    !filters.is_empty() && filters.into_iter().all(is_creation) || excluded.iter().any(is_update)
 }
 
 /// What may keep a rule from adding an element again.
@@ -53,29 +57,24 @@ impl Guards<'_> {
         self.is_for_creation
             || operations.iter().any(is_written_whole)
             || self.selects_metadata && operations.iter().any(writes_metadata)
-            || self.conditions.iter().any(|conditions| {
-                let conditions = conditions.to_json();
-                let names = operations.iter().map(|operation| last_name(&text(operation, "path")).to_owned());
-                let mentions = |name: String| !name.is_empty() && conditions.contains(&name);
-                looks_elsewhere(&conditions) || names.into_iter().any(mentions)
-            })
+            || self.conditions_keep_out(operations)
+    }
+
+    /// Whether conditions may be false once the operations of a patch are made.
+    fn conditions_keep_out(&self, operations: &[Value]) -> bool {
+        let path = |operation: &'_ Value| {
+            operation.get("path").and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let paths: Vec<String> = operations.iter().map(path).collect();
+        let names: Vec<&str> = paths.iter().map(|path| last_name(path)).collect();
+        self.conditions.iter().any(|conditions| guards::may_keep_out(conditions, &names))
     }
 }
 
 /// The last name in a JSON pointer that is no index.
 fn last_name(path: &str) -> &str {
-    let is_name = |name: &&str| *name != "-" && !name.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = |name: &&str| *name != "-" && name.parse::<i64>().is_err();
     path.rsplit('/').find(is_name).unwrap_or_default()
-}
-
-/// Whether conditions look at something else than fields of the object of the request.
-fn looks_elsewhere(conditions: &str) -> bool {
-    let mut variables = conditions.split("{{").skip(1).peekable();
-    variables.peek().is_none()
-        || variables.any(|variable| {
-            let expression = variable.split("}}").next().unwrap_or_default().trim();
-            !expression.starts_with("request.object.") || expression.contains(['(', '{'])
-        })
 }
 
 /// The kinds of the objects that a rule changes; `None` if not all of them are named.
@@ -124,16 +123,19 @@ struct Finder<'r, 'f> {
     path: Vec<Option<String>>,
     /// Whether the place is below one where nothing of the object stays: a field that is only added, or a replaced list.
     is_new: bool,
+    /// The conditions of the overlay.
+    guards: Vec<&'r Value>,
     found: &'f mut Vec<Lint>,
 }
 
-impl Finder<'_, '_> {
+impl<'r> Finder<'r, '_> {
     /// The patches of a mutation or of a loop.
-    fn part(&mut self, part: &Value, at: &Pointer, guards: &Guards<'_>, depth: usize) {
+    fn part(&mut self, part: &'r Value, at: &Pointer, guards: &Guards<'r>, depth: usize) {
         if let Some(patch) = part.get("patchesJson6902").and_then(Value::as_str) {
             self.json_patch(patch, &at.key("patchesJson6902"), guards);
         }
         if let Some(overlay) = part.get("patchStrategicMerge").filter(|_| !self.kinds.is_empty()) {
+            self.guards = guards.conditions.clone();
             self.overlay(overlay, &at.key("patchStrategicMerge"), depth);
         }
         if depth == 0 {
@@ -153,25 +155,27 @@ impl Finder<'_, '_> {
         let operations = operations.as_array().unwrap_or_default();
         for operation in operations {
             let text = |name| operation.get(name).and_then(Value::as_str);
-            let (Some("add"), Some(path)) = (text("op"), text("path")) else { continue };
-            if is_element(path) && !guards.keep_from_repeating(path, operations) {
+            let (Some(op), Some(path)) = (text("op"), text("path")) else { continue };
+            let is_addition = matches!(op, "add" | "copy");
+            if is_addition && is_element(path) && !guards.keep_from_repeating(path, operations) {
                 self.found.push(self.rule.found(
                     Code::AddsAgain,
                     LintLevel::Warning,
                     at.clone(),
-                    format!("`add` to `{path}` adds one more element each time that the object is updated"),
+                    format!("`{op}` to `{path}` adds one more element each time that the object is updated"),
                     "add a precondition that looks for the element, or match the operation CREATE alone",
                 ));
             }
-            let is_map = operation.get("value").is_some_and(|value| value.as_object().is_some())
-                && guards.conditions.is_empty()
+            let is_map = matches!(op, "add" | "replace")
+                && operation.get("value").is_some_and(|value| value.as_object().is_some())
+                && !guards.conditions_keep_out(std::slice::from_ref(operation))
                 && !guards.is_for_creation;
             if is_map && ["/metadata/labels", "/metadata/annotations"].iter().any(|map| path.ends_with(map)) {
                 self.found.push(self.rule.found(
                     Code::ReplacesMap,
                     LintLevel::Warning,
                     at.clone(),
-                    format!("`add` to `{path}` replaces all that is there, and not only what it names"),
+                    format!("`{op}` of `{path}` replaces all that is there, and not only what it names"),
                     "use patchStrategicMerge, or add each key by its own path",
                 ));
             }
@@ -200,7 +204,7 @@ impl Finder<'_, '_> {
                 if let Some(index) = items.iter().position(selects).filter(|_| self.is_list_without_names()) {
                     let at = at.index(index);
                     self.found.push(divergences::found(self.rule, Divergence::ListWithoutMergeKey, at));
-                } else if !self.is_new && self.replaces(items) {
+                } else if !self.is_new && !self.is_looked_for(name) && self.replaces(items) {
                     self.is_new = true;
                     self.found.push(self.rule.found(
                         Code::ReplacesList,
@@ -228,8 +232,10 @@ impl Finder<'_, '_> {
                             Code::NoMergeKey,
                             LintLevel::Warning,
                             at.clone(),
-                            format!("an element of `{name}` without `{merge_key}` removes all elements that the object has"),
-                            "name the element, or choose elements by a condition such as `(name): \"*\"`",
+                            format!(
+                                "an element of `{name}` without `{merge_key}`: in Kyverno it removes all elements that the object has"
+                            ),
+                            "give the element its key, or choose elements by a condition such as `(name): \"*\"`",
                         ));
                     }
                     self.overlay(element, &at, depth - 1);
@@ -241,6 +247,11 @@ impl Finder<'_, '_> {
             self.is_new = is_new;
             self.path.pop();
         }
+    }
+
+    /// Whether a condition looks at fields of this name.
+    fn is_looked_for(&self, name: &str) -> bool {
+        self.guards.iter().any(|conditions| conditions.to_json().contains(name))
     }
 
     /// Whether a kind has a schema, in this or another version: Kubernetes has no schemas of versions that are gone.
@@ -305,7 +316,7 @@ const MAPS: [&str; 7] =
 fn is_element(path: &str) -> bool {
     let mut names = path.rsplit('/');
     let (last, list) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
-    let is_index = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+    let is_index = last.parse::<i64>().is_ok();
     last == "-" || is_index && !MAPS.contains(&list)
 }
 

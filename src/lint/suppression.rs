@@ -23,7 +23,7 @@ pub struct Suppression {
 impl Suppression {
     /// Whether a finding of this code at this line is suppressed.
     pub fn covers(&self, code: &str, line: usize) -> bool {
-        !self.reason.is_empty() && self.code == code && self.lines.contains(&line)
+        !self.reason.is_empty() && self.code.eq_ignore_ascii_case(code) && self.lines.contains(&line)
     }
 }
 

@@ -94,6 +94,8 @@ pub enum DriftKind {
     List,
     /// The elements of a list have another order.
     Order,
+    /// The object in the cluster is another one: it has another name, namespace or kind.
+    Identity,
 }
 
 /// How an object in Git differs from that in a cluster, as a GitOps tool compares them.

@@ -88,6 +88,69 @@ fn what_policies_do_again_is_no_drift_in_flux() {
 }
 
 #[test]
+fn what_depends_on_the_time_of_a_request_is_drift_for_ever_in_flux() {
+    let [time, random, kept] =
+        [("time", "time_now_utc()"), ("random", "random('[a-z]{8}')"), ("kept", "random('[a-z]{8}')")].map(
+            |(name, value)| {
+                let key = if name == "kept" { "+(kept)" } else { name };
+                let overlay = format!("patchStrategicMerge: {{data: {{{key}: \"{{{{ {value} }}}}\"}}}}");
+                policy(name, "kinds: [ConfigMap]", &overlay)
+            },
+        );
+    let folder = Folder::new(&[("policies.yaml", &[time, random, kept].concat()), ("objects.yaml", OBJECTS)]);
+    let run = folder.run(&["drift", "-q", "-p", "policies.yaml", "-f", "objects.yaml", "--tool", "flux"]);
+    let expected = "ConfigMap/shop/settings (objects.yaml:12): drift at each reconciliation
+  /data/time: another value by time/rule
+  /data/random: another value by random/rule
+
+drift of 1 of 2 objects in Flux
+";
+    assert_eq!((&*run.stdout, run.code), (expected, Some(1)));
+}
+
+#[test]
+fn an_object_that_gets_another_name_is_never_in_sync() {
+    let rename = policy("rename", "kinds: [ConfigMap]", "patchStrategicMerge: {metadata: {name: other}}");
+    let folder = Folder::new(&[("policies.yaml", &rename), ("objects.yaml", OBJECTS)]);
+    for (tool, expected) in [
+        (
+            "argocd",
+            "ConfigMap/shop/settings (objects.yaml:12): OutOfSync\n  .metadata.name: another object by rename/rule\n\n\
+             1 of 2 objects OutOfSync in Argo CD\n",
+        ),
+        (
+            "flux",
+            "ConfigMap/shop/settings (objects.yaml:12): drift at each reconciliation\n  /metadata/name: another object by \
+             rename/rule\n\ndrift of 1 of 2 objects in Flux\n",
+        ),
+    ] {
+        let run = folder.run(&["drift", "-q", "-p", "policies.yaml", "-f", "objects.yaml", "--tool", tool]);
+        assert_eq!((&*run.stdout, run.code), (expected, Some(1)));
+        // No rule ignores that.
+        let run = folder.run(&["drift", "-q", "-p", "policies.yaml", "-f", "objects.yaml", "-o", tool]);
+        assert!(
+            run.stdout.starts_with("# ConfigMap/shop/settings: ") && !run.stdout.contains("- "),
+            "{}",
+            run.stdout
+        );
+    }
+}
+
+#[test]
+fn rules_with_targets_are_noted() {
+    let targets = "targets: [{apiVersion: apps/v1, kind: Deployment, name: web.v1, namespace: shop}], \
+                   patchStrategicMerge: {spec: {replicas: 7}}";
+    let policies = policy("scale", "kinds: [ConfigMap]", targets);
+    let folder = Folder::new(&[("policies.yaml", &policies), ("objects.yaml", OBJECTS)]);
+    for command in ["drift", "check"] {
+        let run = folder.run(&[command, "-p", "policies.yaml", "-f", "objects.yaml"]);
+        let note =
+            "note[KYV808]: rules with targets change other objects, which are not looked at here: scale\n";
+        assert!(run.stderr.contains(note), "{}", run.stderr);
+    }
+}
+
+#[test]
 fn rules_are_those_of_their_tool() {
     let folder = Folder::new(&[("policies.yaml", &policies()), ("objects.yaml", OBJECTS)]);
     let run =

@@ -195,6 +195,73 @@ fn an_element_is_added_again_unless_something_guards_it() {
 }
 
 #[test]
+fn conditions_that_hold_again_after_the_patch_are_no_guards() {
+    let rule = |block: &str, patch: &str| {
+        format!(
+            "{MATCH}preconditions: {{{block}}}\nmutate:\n  patchesJson6902: |-\n    - {{{patch}, value: {{port: 1}}}}\n"
+        )
+    };
+    let condition = |key: &str, operator: &str, value: &str| {
+        format!("{{key: '{{{{ {key} }}}}', operator: {operator}, value: {value}}}")
+    };
+    let add = "op: add, path: /spec/ports/-";
+    let at = ["KYV903 /spec/rules/0/mutate/patchesJson6902"];
+    let [other, list] = [("request.object.spec.type", "x"), ("request.object.spec.ports[0].name", "x")]
+        .map(|(key, value)| condition(key, "Equals", value));
+    for block in [
+        format!("all: [{}]", condition("request.operation", "NotEquals", "DELETE")),
+        format!("all: [{}]", condition("request.operation", "AnyIn", "[CREATE, UPDATE]")),
+        format!("all: [{}]", condition("request.namespace", "Equals", "shop")),
+        format!("all: [{}]", condition("request.object.metadata.labels.app", "Equals", "ports")),
+        format!("any: [{other}, {list}]"),
+    ] {
+        assert_eq!(found(&rule(&block, add)), at, "{block}");
+    }
+    for block in [
+        format!("all: [{}]", condition("request.operation", "NotEquals", "UPDATE")),
+        format!("all: [{}]", condition("request.operation", "AnyNotIn", "[UPDATE, DELETE]")),
+        format!("all: [{other}, {list}]"),
+        format!("any: [{list}]"),
+    ] {
+        assert_eq!(found(&rule(&block, add)), Vec::<String>::new(), "{block}");
+    }
+    for patch in ["op: add, path: /spec/ports/-1", "op: copy, from: /spec/ports/0, path: /spec/ports/-"] {
+        assert_eq!(found(&rule(&format!("all: [{other}]"), patch)), at, "{patch}");
+    }
+    let excluded = "exclude: {any: [{resources: {operations: [UPDATE]}}]}\n";
+    let all = format!("all: [{other}]");
+    assert_eq!(found(&format!("{excluded}{}", rule(&all, add))), Vec::<String>::new());
+    let labels = "op: replace, path: /metadata/labels";
+    assert_eq!(found(&rule(&all, labels)), ["KYV907 /spec/rules/0/mutate/patchesJson6902"]);
+}
+
+#[test]
+fn conditions_on_other_kinds_never_hold() {
+    let rule = |kinds: &str, key: &str, kind: &str| {
+        format!(
+            "match: {{any: [{{resources: {{kinds: [{kinds}]}}}}]}}\n{LABEL}preconditions: {{all: [{{key: '{{{{ {key} }}}}', operator: Equals, value: {kind}}}]}}\n"
+        )
+    };
+    let at = ["KYV901 /spec/rules/0/preconditions/all/0"];
+    assert_eq!(found(&rule("ConfigMap", "request.object.kind", "Secret")), at);
+    assert_eq!(found(&rule("apps/v1/Deployment", "request.kind.kind", "Secret")), at);
+    for (kinds, kind) in
+        [("ConfigMap, Secret", "Secret"), ("'*'", "Secret"), ("Pod", "Deployment"), ("ConfigMap", "'S*'")]
+    {
+        assert_eq!(found(&rule(kinds, "request.object.kind", kind)), Vec::<String>::new(), "{kinds} {kind}");
+    }
+    let anchored = |kind: &str| {
+        format!(
+            "{MATCH}mutate: {{patchStrategicMerge: {{(kind): {kind}, metadata: {{labels: {{a: b}}}}}}}}\n"
+        )
+    };
+    assert_eq!(found(&anchored("Secret")), ["KYV901 /spec/rules/0/mutate/patchStrategicMerge/(kind)"]);
+    assert_eq!(found(&anchored("Service")), Vec::<String>::new());
+    let empty = format!("{MATCH}{LABEL}preconditions: {{any: []}}\n");
+    assert_eq!(found(&empty), ["KYV901 /spec/rules/0/preconditions/any"]);
+}
+
+#[test]
 fn a_cel_patch_that_appends_is_found() {
     let of = |operations: &str, more: &str, expression: &str| {
         let text = format!(

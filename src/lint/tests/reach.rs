@@ -10,6 +10,10 @@ fn an_exclude_that_covers_its_match_leaves_nothing() {
     for (matched, excluded) in [
         (in_system, "{any: [{resources: {namespaces: ['kube-*']}}]}"),
         (in_system, "{any: [{resources: {kinds: [Pod]}}, {resources: {kinds: ['*']}}]}"),
+        (
+            "{any: [{resources: {kinds: [Pod, Secret]}}]}",
+            "{any: [{resources: {kinds: [Pod]}}, {resources: {kinds: [Secret]}}]}",
+        ),
         (in_system, "{all: [{resources: {kinds: [Service]}}, {resources: {namespaces: [kube-system]}}]}"),
         (
             "{all: [{resources: {kinds: [v1/Service]}}, {subjects: [{kind: User, name: a}]}]}",
@@ -43,6 +47,8 @@ fn a_rule_for_deletions_alone_can_change_nothing() {
     let at = ["KYV905 /spec/rules/0/preconditions/all/0"];
     assert_eq!(found(&rule("Equals", "DELETE", "")), at);
     assert_eq!(found(&rule("AnyIn", "[DELETE]", "")), at);
+    let any = rule("Equals", "DELETE", "").replace("{all:", "{any:");
+    assert_eq!(found(&any), ["KYV905 /spec/rules/0/preconditions/any/0"]);
     for (operator, value) in [("NotEquals", "DELETE"), ("AnyIn", "[DELETE, UPDATE]"), ("Equals", "UPDATE")] {
         assert_eq!(found(&rule(operator, value, "")), Vec::<String>::new(), "{operator} {value}");
     }

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::jmespath::{Doubt, Expression, FixedClock, Runtime, SeededRandom};
+use crate::patch::Anchor;
 use crate::pattern::{self, is_wildcard};
 use crate::policy::fields::{given, list, string};
 use crate::policy::kinds::KindSelector;
@@ -221,6 +222,7 @@ impl Finder<'_> {
                     if let Some(name) =
                         item.get("name").and_then(Value::as_text).filter(|name| is_wildcard(name))
                         && !name.contains("{{")
+                        && !has_condition(item)
                     {
                         let at = self.at.key("name");
                         self.add_at(at, WarningCause::PlainWildcard { name: name.clone() });
@@ -242,6 +244,24 @@ impl Finder<'_> {
             _ => {}
         }
     }
+}
+
+/// Whether an element has a condition at any depth: then it selects elements, and none is added.
+fn has_condition(element: &Value) -> bool {
+    let mut open = vec![element];
+    while let Some(node) = open.pop() {
+        match node {
+            Value::Array(items) => open.extend(items.iter()),
+            Value::Object(members) => {
+                if members.keys().any(|key| Anchor::is_test_key(key)) {
+                    return true;
+                }
+                open.extend(members.values());
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// The anchor that is probably meant by a key that is none: `(name`, `+name)`, `+ (name)`.

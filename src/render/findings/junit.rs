@@ -36,11 +36,25 @@ fn suite(name: &str, (failures, errors, skipped): (usize, usize, usize), cases: 
     text
 }
 
+/// Whether a result is that of a rule on an object, of which there is one.
+const fn is_verdict(result: FindingResult) -> bool {
+    !matches!(result, FindingResult::Warning | FindingResult::Note)
+}
+
+/// Whether a result fails its case: what is only noted has no other element that readers show.
+const fn is_failure(result: FindingResult) -> bool {
+    matches!(result, FindingResult::Failed | FindingResult::Warning | FindingResult::Note)
+}
+
 fn case(finding: &Finding, group: &FindingGroup, subject: &str) -> String {
     let (class, message) = (escaped(&finding.title), escaped(&finding.message));
     // Of two cases with one name, readers show one.
     let is_named = finding.policy.is_empty() || finding.title.contains(&*finding.policy);
-    let name = if is_named { escaped(subject) } else { escaped(&format!("{subject}: {}", finding.policy)) };
+    let name = match finding.code.filter(|_| !is_verdict(finding.result)) {
+        Some(code) => escaped(&format!("{subject}: {code}")),
+        None if is_named => escaped(subject),
+        None => escaped(&format!("{subject}: {}", finding.policy)),
+    };
     let kind = finding.code.map_or_else(String::new, |code| format!(" type=\"{code}\""));
     // The attributes of a case have no file that all readers know.
     let place =
@@ -50,10 +64,7 @@ fn case(finding: &Finding, group: &FindingGroup, subject: &str) -> String {
     match finding.result {
         FindingResult::Passed => format!("{head}/>"),
         FindingResult::Skipped => format!("{head}><skipped message=\"{message}\"/></testcase>"),
-        FindingResult::Note | FindingResult::Warning => {
-            format!("{head}><system-out>{message}</system-out></testcase>")
-        }
-        FindingResult::Failed => {
+        FindingResult::Note | FindingResult::Warning | FindingResult::Failed => {
             format!("{head}><failure message=\"{message}\"{kind}>{place}</failure></testcase>")
         }
         FindingResult::Error => {
@@ -68,9 +79,14 @@ impl FindingWriter for JunitFindings {
             return Ok(());
         }
         self.start(out)?;
-        let count = |result| group.findings.iter().filter(|finding| finding.result == result).count();
-        let counts =
-            (count(FindingResult::Failed), count(FindingResult::Error), count(FindingResult::Skipped));
+        let count = |is: fn(FindingResult) -> bool| {
+            group.findings.iter().filter(|finding| is(finding.result)).count()
+        };
+        let counts = (
+            count(is_failure),
+            count(|result| result == FindingResult::Error),
+            count(|result| result == FindingResult::Skipped),
+        );
         let subject = group.subject();
         let cases: Vec<String> =
             group.findings.iter().map(|finding| case(finding, group, &subject)).collect();

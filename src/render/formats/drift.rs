@@ -284,8 +284,9 @@ enum Rule {
 
 /// The rule for a difference that policies explain; `None` if there is none.
 fn rule(field: &DriftField, tool: GitOpsTool) -> Option<Rule> {
-    // Argo CD has no rule for the order of elements.
-    if field.kind == DriftKind::Order && tool == GitOpsTool::ArgoCd
+    // Argo CD has no rule for the order of elements, and no tool has one for what names an object.
+    if field.kind == DriftKind::Identity
+        || field.kind == DriftKind::Order && tool == GitOpsTool::ArgoCd
         || matches!(field.cause, Cause::Others { .. })
     {
         return None;
@@ -420,5 +421,6 @@ const fn kind_text(kind: DriftKind) -> &'static str {
         DriftKind::Added => "an element more",
         DriftKind::List => "another list",
         DriftKind::Order => "another order of elements",
+        DriftKind::Identity => "another object",
     }
 }
