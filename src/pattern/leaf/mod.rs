@@ -64,10 +64,17 @@ enum Comparison {
 /// The right-hand side of a comparison: as duration, quantity and text.
 #[derive(Clone, Debug)]
 struct Operand {
-    duration: Option<GoDuration>,
-    quantity: Option<Quantity>,
+    /// `None` for a text that is neither, as most are.
+    amount: Option<Box<OperandAmount>>,
     text: Box<str>,
     wildcard: bool,
+}
+
+/// A text that is a duration or quantity.
+#[derive(Clone, Debug)]
+struct OperandAmount {
+    duration: Option<GoDuration>,
+    quantity: Option<Quantity>,
 }
 
 impl LeafPattern {
@@ -203,24 +210,23 @@ impl Comparison {
 
 impl Operand {
     fn new(text: &str) -> Self {
-        Self {
-            duration: GoDuration::read(text),
-            quantity: Quantity::parse(text).ok(),
-            text: text.into(),
-            wildcard: is_wildcard(text),
-        }
+        let amount = OperandAmount { duration: GoDuration::read(text), quantity: Quantity::parse(text).ok() };
+        let is_amount = amount.duration.is_some() || amount.quantity.is_some();
+        Self { amount: is_amount.then(|| Box::new(amount)), text: text.into(), wildcard: is_wildcard(text) }
     }
 
     fn compare(&self, comparison: Comparison, subject: &Subject<'_>) -> bool {
-        if let (Some(expected), Some(found)) =
-            (&self.duration, self.duration.and_then(|_| subject.duration()))
-        {
-            return comparison.accepts(found.cmp(expected));
-        }
-        if let Some(expected) = &self.quantity
-            && let Some(found) = subject.quantity()
-        {
-            return comparison.accepts(found.cmp(expected));
+        if let Some(amount) = &self.amount {
+            if let (Some(expected), Some(found)) =
+                (&amount.duration, amount.duration.and_then(|_| subject.duration()))
+            {
+                return comparison.accepts(found.cmp(expected));
+            }
+            if let Some(expected) = &amount.quantity
+                && let Some(found) = subject.quantity()
+            {
+                return comparison.accepts(found.cmp(expected));
+            }
         }
         match comparison {
             Comparison::Equal => self.matches_text(subject) == Some(true),
