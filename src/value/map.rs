@@ -1,12 +1,13 @@
 //! The members of an object.
 
 use std::fmt;
+use std::hash::BuildHasher as _;
 use std::iter::FusedIterator;
 use std::ops::{Index, IndexMut};
 use std::{slice, vec};
 
 use foldhash::fast::RandomState;
-use indexmap::IndexSet;
+use hashbrown::HashTable;
 
 use super::tags::{TAGS, Tags};
 use super::{Text, Value};
@@ -70,17 +71,53 @@ pub struct Map<V = Value> {
 enum Search {
     /// A few.
     Tags(Tags),
-    /// Many: the keys, at the same indexes.
-    Places(Box<IndexSet<Text, RandomState>>),
+    /// Many.
+    Places(Box<Places>),
+}
+
+/// The indexes of members, by the hashes of their keys.
+#[derive(Clone, Default)]
+struct Places {
+    indexes: HashTable<usize>,
+    hasher: RandomState,
 }
 
 impl Search {
-    fn of<'k>(keys: impl ExactSizeIterator<Item = &'k Text>) -> Self {
-        if keys.len() > TAGS {
-            Self::Places(Box::new(keys.cloned().collect()))
+    fn of<V>(members: &[(Text, V)]) -> Self {
+        if members.len() > TAGS {
+            Self::Places(Box::new(Places::of(members)))
         } else {
-            Self::Tags(Tags::of(keys.map(Text::as_str)))
+            Self::Tags(Tags::of(members.iter().map(|(key, _)| key.as_str())))
         }
+    }
+}
+
+impl Places {
+    fn of<V>(members: &[(Text, V)]) -> Self {
+        let mut places = Self { indexes: HashTable::with_capacity(members.len()), ..Self::default() };
+        (0..members.len()).for_each(|index| places.push(members, index));
+        places
+    }
+
+    /// Adds the index of a member whose key is new; those below it were added before.
+    fn push<V>(&mut self, members: &[(Text, V)], index: usize) {
+        let Self { indexes, hasher } = self;
+        let hash = |index: &usize| hasher.hash_one(members[*index].0.as_str());
+        indexes.insert_unique(hash(&index), index, hash);
+    }
+
+    fn find<V>(&self, members: &[(Text, V)], key: &(impl Key + ?Sized)) -> Option<usize> {
+        let is = |index: &usize| members.get(*index).is_some_and(|(known, _)| key.is(known));
+        self.indexes.find(self.hasher.hash_one(key.as_str()), is).copied()
+    }
+
+    /// Removes the index of a member that is still there; those after it move up.
+    fn remove<V>(&mut self, members: &[(Text, V)], index: usize) {
+        let hash = self.hasher.hash_one(members[index].0.as_str());
+        if let Ok(found) = self.indexes.find_entry(hash, |other| *other == index) {
+            found.remove();
+        }
+        self.indexes.iter_mut().filter(|other| **other > index).for_each(|other| *other -= 1);
     }
 }
 
@@ -147,7 +184,7 @@ impl<V> Map<V> {
                 let is = |index: usize| self.members.get(index).is_some_and(|(known, _)| key.is(known));
                 tags.find(key.as_str(), self.members.len(), is)
             }
-            Search::Places(places) => places.get_index_of(key.as_str()),
+            Search::Places(places) => places.find(&self.members, key),
         }
     }
 
@@ -226,24 +263,19 @@ impl<V> Map<V> {
         let before = self.shift_remove(&key);
         let index = index.min(self.members.len());
         self.members.insert(index, (key, value));
-        self.search = Search::of(self.keys());
+        self.search = Search::of(&self.members);
         before
     }
 
     /// Appends a member whose key is new; returns its index.
     pub(crate) fn push(&mut self, key: Text, value: V) -> usize {
         let index = self.members.len();
-        match &mut self.search {
-            Search::Tags(tags) if index < TAGS => tags.set(index, &key),
-            Search::Tags(_) => {
-                let keys = self.members.iter().map(|(key, _)| key);
-                self.search = Search::Places(Box::new(keys.chain([&key]).cloned().collect()));
-            }
-            Search::Places(places) => {
-                places.insert(key.clone());
-            }
-        }
         self.members.push((key, value));
+        match &mut self.search {
+            Search::Tags(tags) if index < TAGS => tags.set(index, &self.members[index].0),
+            Search::Tags(_) => self.search = Search::of(&self.members),
+            Search::Places(places) => places.push(&self.members, index),
+        }
         index
     }
 
@@ -257,9 +289,7 @@ impl<V> Map<V> {
         let index = self.get_index_of(key)?;
         match &mut self.search {
             Search::Tags(tags) => tags.remove(index),
-            Search::Places(places) => {
-                places.shift_remove_index(index);
-            }
+            Search::Places(places) => places.remove(&self.members, index),
         }
         let (key, value) = self.members.remove(index);
         Some((index, key, value))
@@ -270,7 +300,7 @@ impl<V> Map<V> {
         let before = self.members.len();
         self.members.retain_mut(|(key, value)| keep(key, value));
         if self.members.len() < before {
-            self.search = Search::of(self.keys());
+            self.search = Search::of(&self.members);
         }
     }
 
