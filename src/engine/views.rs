@@ -1,7 +1,7 @@
 //! Where the admitted view and the object as written lead to different results.
 
 use crate::report::{Outcome, PolicyReport, RuleReport, SkipReason, ViewDifference, ViewReport};
-use crate::value::{Change, ChangeKind, PathSet, Pointer, Step, Value, changes, changes_within};
+use crate::value::{Change, ChangeKind, PathSet, Pointer, Value, changes, changes_within};
 
 use super::evaluation::Evaluation;
 use super::order_check::Step as PolicyStep;
@@ -31,13 +31,7 @@ pub(super) fn report(
 /// Whether a rule that ran may read or write fields that can have defaults: not the metadata alone.
 fn needs_fields(evaluation: &Evaluation<'_>, number: usize, report: &PolicyReport) -> bool {
     const WITHOUT_DEFAULTS: [&str; 3] = ["apiVersion", "kind", "metadata"];
-    let reaches = |paths: &PathSet| {
-        let is_other = |path: &Vec<Step>| match path.first() {
-            Some(Step::Key(key)) => !WITHOUT_DEFAULTS.contains(&&**key),
-            _ => true,
-        };
-        paths.paths().iter().any(is_other)
-    };
+    let reaches = |paths: &PathSet| paths.reaches_outside(&WITHOUT_DEFAULTS);
     evaluation.policies.at(number).is_some_and(|(policy, _)| {
         let rules = policy.rules();
         let ran = rules.iter().enumerate().filter(|(_, rule)| {

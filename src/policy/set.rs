@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use crate::value::{PathSet, Text};
 
@@ -19,8 +20,8 @@ pub struct PolicySet {
     /// The parts for any object.
     any: RuleIndex,
     matches_resources: bool,
-    /// What they may read and write.
-    paths: PathSet,
+    /// Filled by [`PolicySet::paths`].
+    paths: OnceLock<PathSet>,
     /// Policies that share two webhooks, one for each failure policy: groups of numbers.
     called_twice: Vec<Vec<usize>>,
 }
@@ -67,7 +68,7 @@ impl PolicySet {
         let is_cel = |policy: &Policy| matches!(policy, Policy::Cel(_));
         let matches_resources = !by_resource.is_empty() || policies.iter().any(is_cel);
         let called_twice = called_twice(&policies);
-        let paths = all_paths(&policies);
+        let paths = OnceLock::new();
         Self { policies, by_kind, by_resource, any, matches_resources, paths, called_twice }
     }
 
@@ -86,9 +87,9 @@ impl PolicySet {
         self.matches_resources
     }
 
-    /// What the policies together may read and write.
+    /// What the policies together may read and write, computed once.
     pub fn paths(&self) -> &PathSet {
-        &self.paths
+        self.paths.get_or_init(|| all_paths(&self.policies))
     }
 
     /// The groups of policies, by number, that Kyverno evaluates twice where a policy that fails and one that ignores

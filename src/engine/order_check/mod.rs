@@ -38,7 +38,8 @@ pub(super) struct Step {
 
 /// What depends on the order of policies, given what each changed in the order of the run.
 pub(super) fn check(evaluation: &Evaluation<'_>, steps: &[Step]) -> Vec<OrderDependence> {
-    if !evaluation.engine.settings.checks_order || steps.is_empty() {
+    let engine = evaluation.engine;
+    if !engine.settings.checks_order || steps.is_empty() || engine.policies.policies().len() < 2 {
         return Vec::new();
     }
     Search::new(evaluation, steps).run()

@@ -37,7 +37,7 @@ impl Node {
         if self.has_all_members() && old != new {
             return true;
         }
-        self.members.iter().any(|(key, node)| match (old.get(key), new.get(key)) {
+        self.members().any(|(key, node)| match (old.get(key), new.get(key)) {
             (Some(was), Some(is)) => node.is_changed(was, is),
             (Some(_), None) => true,
             (None, Some(is)) => node.is_added(is),
@@ -51,7 +51,7 @@ impl Node {
             Value::Object(members) if !members.is_empty() => {
                 let is_added =
                     |(key, node): (&Text, &Self)| members.get(key).is_some_and(|value| node.is_added(value));
-                self.is_whole || self.is_itself || self.has_all_members() || self.members.iter().any(is_added)
+                self.is_whole || self.is_itself || self.has_all_members() || self.members().any(is_added)
             }
             _ => true,
         }

@@ -1,4 +1,4 @@
-//! What is in a set beside nodes alone.
+//! What is in a set: all of another one, anything beside some members, anything beside nodes alone.
 
 use super::{Map, Node, PathSet, Text};
 
@@ -11,6 +11,14 @@ impl PathSet {
     /// The same without nodes alone: a list whose length is in the set is there as a whole.
     pub fn with_whole_lists(&self) -> Self {
         Self { root: self.root.as_ref().map(Node::with_whole_lists) }
+    }
+
+    /// Whether a path is at or below none of these members of the root.
+    pub fn reaches_outside(&self, members: &[&str]) -> bool {
+        self.root.as_ref().is_some_and(|root| {
+            let is_outside = |(key, _): (&Text, &Node)| !members.contains(&key.as_str());
+            root.members.is_none() || root.elements.is_some() || root.members().any(is_outside)
+        })
     }
 
     /// Whether everything in another set is in this one, nodes alone aside.
@@ -26,9 +34,10 @@ impl PathSet {
 impl Node {
     fn nodes(&self) -> Option<Self> {
         let nodes = |(key, below): (&Text, &Self)| below.nodes().map(|nodes| (key.clone(), nodes));
-        let members: Map<Self> = self.members.iter().filter_map(nodes).collect();
+        let members: Map<Self> = self.members().filter_map(nodes).collect();
+        let members = (!members.is_empty()).then(|| Box::new(members));
         let elements = self.elements.as_ref().and_then(|below| below.nodes()).map(Box::new);
-        let has_nodes = self.is_itself || !members.is_empty() || elements.is_some();
+        let has_nodes = self.is_itself || members.is_some() || elements.is_some();
         let Self { is_itself, may_be_members, .. } = *self;
         has_nodes.then_some(Self { is_itself, may_be_members, members, elements, ..Self::default() })
     }
@@ -37,9 +46,11 @@ impl Node {
         if self.is_whole || self.is_counted() {
             return Self { is_whole: true, ..Self::default() };
         }
-        let members = self.members.iter().map(|(key, below)| (key.clone(), below.with_whole_lists()));
+        let with_whole_lists = |members: &Map<Self>| {
+            Box::new(members.iter().map(|(key, below)| (key.clone(), below.with_whole_lists())).collect())
+        };
         Self {
-            members: members.collect(),
+            members: self.members.as_deref().map(with_whole_lists),
             elements: self.elements.as_ref().map(|below| Box::new(below.with_whole_lists())),
             ..Self::default()
         }
@@ -52,13 +63,13 @@ impl Node {
         };
         self.is_whole
             || !other.is_whole
-                && other.members.iter().all(|(key, other)| below(self.members.get(key), other))
+                && other.members().all(|(key, other)| below(self.get(key), other))
                 && other.elements.iter().all(|other| below(self.elements.as_deref(), other))
     }
 
     fn has_whole(&self) -> bool {
         self.is_whole
-            || self.members.values().any(Self::has_whole)
+            || self.members().any(|(_, below)| below.has_whole())
             || self.elements.as_ref().is_some_and(|below| below.has_whole())
     }
 }

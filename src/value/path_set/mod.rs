@@ -5,7 +5,7 @@ mod covered;
 
 use std::fmt;
 
-use super::{Map, Pointer, Segment, Text, Value};
+use super::{Key, Map, Pointer, Segment, Text, Value};
 
 /// One step of a path in a [`PathSet`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +32,8 @@ pub(super) struct Node {
     is_itself: bool,
     /// Of the elements that a node alone stands for: whether they may be the members of a map, too.
     may_be_members: bool,
-    members: Map<Self>,
+    /// `None` if there are none: most nodes are the ends of paths.
+    members: Option<Box<Map<Self>>>,
     elements: Option<Box<Self>>,
 }
 
@@ -55,7 +56,7 @@ impl<'a> Place<'a> {
         match self {
             Self::Whole => Some(self),
             Self::At(node) if node.has_all_members() => Some(Self::Whole),
-            Self::At(node) => node.members.get(key).map(Self::of),
+            Self::At(node) => node.get(key).map(Self::of),
         }
     }
 
@@ -152,7 +153,7 @@ impl PathSet {
             }
             let child = match segment {
                 Segment::Key(_) if node.has_all_members() => return true,
-                Segment::Key(key) => node.members.get(key),
+                Segment::Key(key) => node.get(key),
                 Segment::Index(_) => node.elements.as_deref(),
             };
             let Some(child) = child else { return false };
@@ -167,7 +168,7 @@ impl PathSet {
         for segment in pointer.segments() {
             node = match (node, segment) {
                 (Some(node), _) if node.is_whole => return true,
-                (Some(node), Segment::Key(key)) => node.members.get(key),
+                (Some(node), Segment::Key(key)) => node.get(key),
                 (Some(node), Segment::Index(_)) => node.elements.as_deref(),
                 (None, _) => return false,
             };
@@ -196,7 +197,7 @@ impl PathSet {
             let child = |step: Step| path.iter().cloned().chain([step]).collect();
             let above = open.len();
             open.extend(node.elements.iter().map(|below| (child(Step::Elements), &**below)));
-            let mut members: Vec<_> = node.members.iter().collect();
+            let mut members: Vec<_> = node.members().collect();
             members.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
             open.extend(members.into_iter().map(|(key, below)| (child(Step::Key(key.clone())), below)));
             if open.len() == above {
@@ -208,8 +209,21 @@ impl PathSet {
 }
 
 impl Node {
+    fn members(&self) -> impl Iterator<Item = (&Text, &Self)> {
+        self.members.iter().flat_map(|members| members.iter())
+    }
+
+    fn get(&self, key: &(impl Key + ?Sized)) -> Option<&Self> {
+        self.members.as_ref()?.get(key)
+    }
+
     fn member(&mut self, key: &Text) -> &mut Self {
-        self.members.entry(key.clone()).or_default()
+        self.members.get_or_insert_default().entry(key.clone()).or_default()
+    }
+
+    /// The number of members.
+    fn len(&self) -> usize {
+        self.members.as_ref().map_or(0, |members| members.len())
     }
 
     fn child(&mut self, step: &Step) -> &mut Self {
@@ -237,7 +251,7 @@ impl Node {
         }
         self.is_itself |= other.is_itself;
         self.may_be_members |= other.may_be_members;
-        for (key, below) in &other.members {
+        for (key, below) in other.members() {
             self.member(key).extend(below);
         }
         if let Some(below) = &other.elements {
@@ -247,34 +261,32 @@ impl Node {
 
     fn parents_in(&self, other: &Self) -> Option<Self> {
         // A scalar or a list as a whole is no parent of a member.
-        let is_parent = other.is_itself || other.is_whole && !self.members.is_empty();
+        let is_parent = other.is_itself || other.is_whole && self.members.is_some();
         let is_parent = !self.is_whole && is_parent;
         let mut found = Self { is_itself: is_parent, may_be_members: is_parent, ..Self::default() };
-        for (key, below) in &self.members {
-            let below = other.members.get(key).and_then(|other| below.parents_in(other));
+        for (key, below) in self.members() {
+            let below = other.get(key).and_then(|other| below.parents_in(other));
             if let Some(below) = below {
-                found.members.insert(key.clone(), below);
+                found.members.get_or_insert_default().insert(key.clone(), below);
             }
         }
         if let (Some(below), Some(other)) = (&self.elements, &other.elements) {
             found.elements = below.parents_in(other).map(Box::new);
         }
-        (found.is_itself || !found.members.is_empty() || found.elements.is_some()).then_some(found)
+        (found.is_itself || found.members.is_some() || found.elements.is_some()).then_some(found)
     }
 
     fn intersects(&self, other: &Self) -> bool {
         if self.is_whole || other.is_whole || self.is_itself && other.is_itself {
             return true;
         }
-        if self.has_all_members() && !other.members.is_empty()
-            || other.has_all_members() && !self.members.is_empty()
+        if self.has_all_members() && other.members.is_some()
+            || other.has_all_members() && self.members.is_some()
         {
             return true;
         }
-        let (few, many) =
-            if self.members.len() < other.members.len() { (self, other) } else { (other, self) };
-        let mut members = few.members.iter();
-        members.any(|(key, below)| many.members.get(key).is_some_and(|other| below.intersects(other)))
+        let (few, many) = if self.len() < other.len() { (self, other) } else { (other, self) };
+        few.members().any(|(key, below)| many.get(key).is_some_and(|other| below.intersects(other)))
             || matches!((&self.elements, &other.elements), (Some(one), Some(other)) if one.intersects(other))
     }
 }
@@ -550,6 +562,19 @@ mod tests {
             let expected = set.intersects(&PathSet::differences(&before, &after));
             prop_assert_eq!(set.is_changed(&before, &after), expected);
         }
+    }
+
+    #[test]
+    fn paths_outside_some_members_are_found() {
+        for (paths, is_outside) in
+            [("", false), ("a", false), ("a.c b=", false), ("a c.d", true), ("c=", true)]
+        {
+            assert_eq!(set(paths).reaches_outside(&["a", "b"]), is_outside, "{paths}");
+        }
+        let mut elements = set("a");
+        elements.insert(&[Step::Elements]);
+        assert!(elements.reaches_outside(&["a"]));
+        assert!(PathSet::everything().reaches_outside(&["a"]));
     }
 
     #[test]
