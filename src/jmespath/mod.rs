@@ -82,7 +82,7 @@ impl Expression {
     }
 
     /// The text it was parsed from.
-    pub fn text(&self) -> &str {
+    pub const fn text(&self) -> &Text {
         &self.text
     }
 

@@ -14,6 +14,8 @@ mod template;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use crate::diagnostics::{Code, Coded};
 use crate::jmespath::{EvalError, Expression, Limit, ParseError};
 use crate::secrets::TaintTracker;
@@ -24,9 +26,12 @@ pub use scan::{holds_reference, holds_variable, replace_each_variable, replace_v
 pub use substitute::{Inline, InlineLeaf, Limits, Substituted, Substitution};
 pub use template::{Template, Variable};
 
-/// An expression between braces, parsed.
+/// An expression between braces, parsed. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Query {
+pub struct Query(Arc<ParsedQuery>);
+
+#[derive(Debug)]
+struct ParsedQuery {
     text: Text,
     expression: Result<Expression, ParseError>,
 }
@@ -35,12 +40,14 @@ impl Query {
     /// Parses an expression. Its errors are those of [`Query::expression`].
     pub fn new(text: &str) -> Self {
         let text = text.trim();
-        Self { text: text.into(), expression: Expression::parse(text) }
+        let expression = Expression::parse(text);
+        let text = expression.as_ref().map_or_else(|_| text.into(), |parsed| parsed.text().clone());
+        Self(Arc::new(ParsedQuery { text, expression }))
     }
 
     /// The expression as written, without surrounding blanks.
-    pub const fn text(&self) -> &Text {
-        &self.text
+    pub fn text(&self) -> &Text {
+        &self.0.text
     }
 
     /// The parsed expression.
@@ -49,12 +56,13 @@ impl Query {
     ///
     /// An empty text, or one that is no JMESPath.
     pub fn expression(&self) -> Result<&Expression, QueryError> {
-        if self.text.is_empty() {
+        let ParsedQuery { text, expression } = &*self.0;
+        if text.is_empty() {
             return Err(QueryError::Empty);
         }
-        self.expression
+        expression
             .as_ref()
-            .map_err(|error| QueryError::Syntax { expression: self.text.clone(), error: error.clone() })
+            .map_err(|error| QueryError::Syntax { expression: text.clone(), error: error.clone() })
     }
 }
 

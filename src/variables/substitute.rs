@@ -204,7 +204,7 @@ impl<'a> Substituter<'a> {
     fn node(&mut self, node: &Node) -> Result<Value, SubstitutionError> {
         match node {
             Node::Fixed(value) => Ok(value.clone()),
-            Node::Broken(error) => Err(error.clone()),
+            Node::Broken(error) => Err((**error).clone()),
             Node::Text(text) => self.text(text),
             Node::List(items) => {
                 let mut values = Vec::with_capacity(items.len());

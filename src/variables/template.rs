@@ -3,6 +3,9 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use foldhash::fast::RandomState;
+use indexmap::IndexMap;
+
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
 use crate::value::{Pointer, Text, Value};
 
@@ -17,7 +20,7 @@ pub struct Template {
     pub(super) semantics: Semantics,
     source: Value,
     divergences: DivergenceSet,
-    query: OnceLock<Box<Query>>,
+    query: OnceLock<Query>,
 }
 
 /// A node of a prepared document.
@@ -26,7 +29,7 @@ pub(super) enum Node {
     /// A value without variables.
     Fixed(Value),
     /// A string with a reference that cannot be resolved.
-    Broken(SubstitutionError),
+    Broken(Box<SubstitutionError>),
     /// A string with variables.
     Text(TextTemplate),
     /// A list with variables below.
@@ -40,7 +43,7 @@ pub(super) enum Node {
 pub(super) struct Member {
     pub(super) key: Text,
     /// The key's variables, if it has any.
-    pub(super) key_template: Option<TextTemplate>,
+    pub(super) key_template: Option<Box<TextTemplate>>,
     pub(super) value: Node,
 }
 
@@ -48,7 +51,7 @@ pub(super) struct Member {
 #[derive(Clone, Debug)]
 pub(super) struct TextTemplate {
     pub(super) text: Text,
-    pub(super) found: Vec<Found>,
+    pub(super) found: Box<[Found]>,
 }
 
 /// A variable in a string.
@@ -83,10 +86,15 @@ impl Found {
 impl TextTemplate {
     /// Finds and parses the variables of a string.
     pub(super) fn new(text: Text) -> Self {
+        Self::with(text, Query::new)
+    }
+
+    /// The same with another way to parse them.
+    fn with(text: Text, mut parse: impl FnMut(&str) -> Query) -> Self {
         let found = scan::variables(&text)
             .into_iter()
             .map(|variable| Found {
-                query: Query::new(variable.expression),
+                query: parse(variable.expression),
                 range: variable.range,
                 shallow: variable.shallow,
             })
@@ -114,7 +122,7 @@ impl TextTemplate {
         let mut add = |query| into.push(Variable { at: at.clone(), query });
         let mut template = Self::clone(self);
         for _ in 0..MAX_ROUNDS {
-            for Found { query, .. } in &template.found {
+            for Found { query, .. } in &*template.found {
                 if !is_loop_index(query.text()) {
                     add((!query.text().contains(UNKNOWN)).then(|| query.clone()));
                 }
@@ -146,8 +154,13 @@ impl Template {
     pub fn prepare_at(document: &Value, at: &Pointer, semantics: Semantics) -> Self {
         let source = document.pointed(at).cloned().unwrap_or_default();
         let tracker = DivergenceTracker::new(semantics);
-        let mut preparation =
-            Preparation { document, tracker: &tracker, at: at.clone(), budget: Budget::default() };
+        let mut preparation = Preparation {
+            document,
+            tracker: &tracker,
+            at: at.clone(),
+            budget: Budget::default(),
+            queries: IndexMap::default(),
+        };
         let root = preparation.node(&source);
         Self {
             root,
@@ -191,7 +204,7 @@ impl Template {
     /// The expression that a text without variables is, parsed once.
     pub fn fixed_query(&self) -> Option<&Query> {
         let text = self.fixed()?.as_str()?;
-        Some(self.query.get_or_init(|| Box::new(Query::new(text))))
+        Some(self.query.get_or_init(|| Query::new(text)))
     }
 
     /// The texts before, between and after the variables of a document that is one string; `None` if replacing them may
@@ -241,6 +254,8 @@ struct Preparation<'a> {
     tracker: &'a DivergenceTracker,
     at: Pointer,
     budget: Budget,
+    /// The expressions so far: equal ones are parsed once.
+    queries: IndexMap<Text, Query, RandomState>,
 }
 
 impl Preparation<'_> {
@@ -260,7 +275,9 @@ impl Preparation<'_> {
                     let node = self.changed(item);
                     self.at.pop();
                     if nodes.is_none() && node.is_some() {
-                        nodes = Some(items.iter().take(index).cloned().map(Node::Fixed).collect());
+                        let mut before = Vec::with_capacity(items.len());
+                        before.extend(items.iter().take(index).cloned().map(Node::Fixed));
+                        nodes = Some(before);
                     }
                     if let Some(nodes) = &mut nodes {
                         nodes.push(node.unwrap_or_else(|| Node::Fixed(item.clone())));
@@ -281,7 +298,9 @@ impl Preparation<'_> {
                     let node = self.changed(member);
                     self.at.pop();
                     if prepared.is_none() && (node.is_some() || new_key.is_some()) {
-                        prepared = Some(members.iter().take(index).map(as_written).collect());
+                        let mut before = Vec::with_capacity(members.len());
+                        before.extend(members.iter().take(index).map(as_written));
+                        prepared = Some(before);
                     }
                     if let Some(prepared) = &mut prepared {
                         let (key, key_template) = new_key.unwrap_or_else(|| (key.clone(), None));
@@ -298,7 +317,7 @@ impl Preparation<'_> {
         let resolved = if text.contains("$(") {
             match reference::resolve(text, self.document, &self.at, self.tracker, &mut self.budget) {
                 Ok(resolved) => Some(Text::from(resolved)),
-                Err(error) => return Some(Node::Broken(error)),
+                Err(error) => return Some(Node::Broken(Box::new(error))),
             }
         } else {
             None
@@ -306,23 +325,35 @@ impl Preparation<'_> {
         if !resolved.as_ref().unwrap_or(text).contains("{{") {
             return resolved.map(|text| Node::Fixed(Value::String(text)));
         }
-        let template = TextTemplate::new(resolved.unwrap_or_else(|| text.clone()));
+        let template = self.template(resolved.unwrap_or_else(|| text.clone()));
         if template.found.is_empty() {
             return Some(Node::Fixed(scan::unescape_variables(&template.text).into()));
         }
         Some(Node::Text(template))
     }
 
+    /// A string with its variables.
+    fn template(&mut self, text: Text) -> TextTemplate {
+        TextTemplate::with(text, |expression| {
+            if let Some(known) = self.queries.get(expression) {
+                return known.clone();
+            }
+            let query = Query::new(expression);
+            self.queries.insert(expression.into(), query.clone());
+            query
+        })
+    }
+
     /// A key with variables, or escaped ones.
-    fn key(&self, key: &Text) -> Option<(Text, Option<TextTemplate>)> {
+    fn key(&mut self, key: &Text) -> Option<(Text, Option<Box<TextTemplate>>)> {
         if !key.contains("{{") {
             return None;
         }
-        let template = TextTemplate::new(key.clone());
+        let template = self.template(key.clone());
         if template.found.is_empty() {
             return Some((scan::unescape_variables(key).into(), None));
         }
-        Some((key.clone(), Some(template)))
+        Some((key.clone(), Some(Box::new(template))))
     }
 }
 

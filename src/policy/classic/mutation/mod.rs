@@ -34,7 +34,6 @@ pub enum Mutation {
 
 /// How an object is changed.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "most rules are patches, and each rule has one")]
 pub enum Edit {
     /// By one patch.
     Patch(Patch),
