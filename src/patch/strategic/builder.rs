@@ -1,6 +1,7 @@
 //! Compiling overlays.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::patch::PatchError;
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
@@ -9,7 +10,7 @@ use crate::value::{Pointer, Text, Value};
 use super::anchor::Anchor;
 use super::any_node;
 use super::matcher::{AddAnchors, Matcher};
-use super::node::{Condition, Entry, EntryKind, Features, OverlayNode, Shape};
+use super::node::{Condition, Entry, EntryKind, Features, MapShape, OverlayNode, Shape};
 use super::prescan::Prescan;
 
 /// Directives of kubectl that Kyverno does not support.
@@ -20,6 +21,8 @@ pub(super) struct OverlayBuilder<'a> {
     tracker: &'a DivergenceTracker,
     at: Pointer,
     prescan: Prescan,
+    /// An overlay compiled before, which this one may contain.
+    compiled: Option<&'a OverlayNode>,
 }
 
 /// Compiles a node that was left plain, with all its descendants.
@@ -30,11 +33,20 @@ pub(super) fn expanded(node: &OverlayNode) -> Result<OverlayNode, PatchError> {
 impl<'a> OverlayBuilder<'a> {
     /// A builder for a value that was scanned.
     pub(super) const fn new(tracker: &'a DivergenceTracker, prescan: Prescan) -> Self {
-        Self { tracker, at: Pointer::ROOT, prescan }
+        Self { tracker, at: Pointer::ROOT, prescan, compiled: None }
+    }
+
+    /// Shares an overlay compiled before where this one contains it.
+    pub(super) fn sharing(self, compiled: Option<&'a OverlayNode>) -> Self {
+        Self { compiled, ..self }
     }
 
     /// Compiles a node.
     pub(super) fn build(&mut self, value: &Value) -> Result<OverlayNode, PatchError> {
+        if let Some(compiled) = self.compiled.filter(|compiled| compiled.value.same_storage(value)) {
+            self.prescan.skip(value);
+            return Ok(compiled.clone());
+        }
         let mut features = Features::default();
         if let Value::Object(_) | Value::Array(_) = value
             && let Some(features) = self.prescan.enter()
@@ -53,9 +65,9 @@ impl<'a> OverlayBuilder<'a> {
                     entries.push(entry);
                 }
                 features.repeated |= mark_yielding(&mut entries);
-                let mut order: Vec<_> = (0..entries.len()).collect();
+                let mut order: Box<[_]> = (0..entries.len()).collect();
                 order.sort_by(|a, b| entries[*a].raw.cmp(&entries[*b].raw));
-                Shape::Map { entries, order }
+                Shape::Map(Arc::new(MapShape { entries: entries.into(), order }))
             }
             Value::Array(items) => {
                 let mut elements = Vec::with_capacity(items.len());
@@ -67,7 +79,7 @@ impl<'a> OverlayBuilder<'a> {
                     features.anchored_list |= element.features.anchored;
                     elements.push(element);
                 }
-                Shape::List(elements)
+                Shape::List(elements.into())
             }
             leaf => {
                 features.anchor_text = contains_anchor_text(leaf);
@@ -118,7 +130,7 @@ impl<'a> OverlayBuilder<'a> {
         // Conditions may contain all anchors, which is no divergence.
         let lenient = DivergenceTracker::new(Semantics::Kyverno);
         let prescan = Prescan::scan(value)?;
-        OverlayBuilder { tracker: &lenient, at: self.at.clone(), prescan }
+        OverlayBuilder { tracker: &lenient, at: self.at.clone(), prescan, compiled: None }
             .build(value)
             .map(|node| Some(Box::new(node)))
     }

@@ -1,10 +1,12 @@
 //! Compiled overlays, as a tree.
 
+use std::sync::Arc;
+
 use crate::value::{Text, Value};
 
 use super::matcher::Matcher;
 
-/// One node of an overlay.
+/// One node of an overlay. Copies share what is below.
 #[derive(Clone, Debug)]
 pub(super) struct OverlayNode {
     /// The node as written.
@@ -22,14 +24,18 @@ pub(super) enum Shape {
     /// A list or map without anchors and directives, which is not compiled further.
     Plain,
     /// A list.
-    List(Vec<OverlayNode>),
+    List(Arc<[OverlayNode]>),
     /// A map.
-    Map {
-        /// The members, in written order.
-        entries: Vec<Entry>,
-        /// Their indexes in the order of evaluation: alphabetical by written key.
-        order: Vec<usize>,
-    },
+    Map(Arc<MapShape>),
+}
+
+/// The members of a map.
+#[derive(Debug)]
+pub(super) struct MapShape {
+    /// The members, in written order.
+    pub(super) entries: Box<[Entry]>,
+    /// Their indexes in the order of evaluation: alphabetical by written key.
+    pub(super) order: Box<[usize]>,
 }
 
 impl OverlayNode {

@@ -43,6 +43,20 @@ impl Overlay {
     ///
     /// An overlay that is not an object or is nested too deeply, or anchors with spaces around them.
     pub fn prepare(overlay: &Value, tracker: &DivergenceTracker) -> Result<Self, PatchError> {
+        Self::prepare_sharing(overlay, None, tracker)
+    }
+
+    /// The same for an overlay that may contain one compiled before: that one is shared, and the divergences that it
+    /// reached are not recorded again.
+    ///
+    /// # Errors
+    ///
+    /// See [`Overlay::prepare`].
+    pub fn prepare_sharing(
+        overlay: &Value,
+        compiled: Option<&Self>,
+        tracker: &DivergenceTracker,
+    ) -> Result<Self, PatchError> {
         if overlay.as_object().is_none() {
             return Err(PatchError::NotAnObject { found: overlay.type_name() });
         }
@@ -50,7 +64,8 @@ impl Overlay {
         if prescan.loses_digits && !tracker.documented(Divergence::RoundedInteger) {
             return Ok(Self { root: OverlayBuilder::new(tracker, prescan).build(&rounded(overlay))? });
         }
-        Ok(Self { root: OverlayBuilder::new(tracker, prescan).build(overlay)? })
+        let compiled = compiled.map(|compiled| &compiled.root);
+        Ok(Self { root: OverlayBuilder::new(tracker, prescan).sharing(compiled).build(overlay)? })
     }
 
     /// Applies the overlay to an object.
@@ -171,4 +186,42 @@ fn differ(
         Err(_) => None,
     };
     state(documented) != state(kyverno)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::patch::strategic::node::{EntryKind, Shape};
+    use crate::patch::strategic::schema::Schemas;
+
+    #[test]
+    fn an_overlay_compiled_before_is_shared_and_does_the_same() {
+        let json = |text: &str| Value::from_json(text).unwrap();
+        let tracker = DivergenceTracker::default();
+        let inner = json(r#"{"(kind)":"a*","+(b)":1,"c":[{"(d)":"!x","e":{}}],"f":{"g":{}}}"#);
+        let compiled = Overlay::prepare(&inner, &tracker).unwrap();
+        let outer =
+            Value::from_iter([("before", json(r#"{"+(z)":1}"#)), ("spec", inner), ("then", json("[{}]"))]);
+        let shared = Overlay::prepare_sharing(&outer, Some(&compiled), &tracker).unwrap();
+
+        let Shape::Map(map) = &shared.root.shape else { panic!("no map") };
+        let EntryKind::Plain(spec) = &map.entries[1].kind else { panic!("no plain member") };
+        assert!(
+            matches!((&spec.shape, &compiled.root.shape), (Shape::Map(a), Shape::Map(b)) if Arc::ptr_eq(a, b))
+        );
+
+        let schemas = Schemas::kubernetes();
+        let alone = Overlay::prepare(&outer, &tracker).unwrap();
+        assert_eq!(format!("{alone:?}"), format!("{shared:?}"));
+        for base in [r#"{"spec":{"kind":"ab","c":[{"d":"y"},{"d":"x"}]}}"#, r#"{"spec":{"kind":"b"}}"#, "{}"]
+        {
+            let applied = [&alone, &shared].map(|overlay| {
+                let merged = overlay.apply(&json(base), &MergeContext::new(&schemas), &tracker, None);
+                format!("{merged:?}")
+            });
+            assert_eq!(applied[0], applied[1], "{base}");
+        }
+    }
 }

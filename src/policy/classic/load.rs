@@ -184,6 +184,7 @@ impl Loader<'_> {
             namespace: namespace.as_ref(),
             pointer: &Pointer::ROOT,
             generated_from: None,
+            written: None,
             legacy: self.dialect.legacy,
             conditions: conditions.as_ref(),
         };
@@ -192,14 +193,20 @@ impl Loader<'_> {
             autogen.generated.iter().any(|generated| !generated.controller_only)
                 && string(rule, "name").starts_with("autogen-")
         };
-        for rule in rules.iter().filter(|rule| mutates(&rule.value) && !is_replaced(&rule.value)) {
+        // The place of each written rule among the compiled ones.
+        let mut compiled_at = vec![None; rules.len()];
+        for (rule, compiled_at) in rules.iter().zip(&mut compiled_at) {
+            if !mutates(&rule.value) || is_replaced(&rule.value) {
+                continue;
+            }
             let source = Source { pointer: &rule.at, ..source };
             let compiled = Rule::read(&rule.value, &source, &rule.tracker, &mut self.findings);
+            *compiled_at = compiled.is_some().then_some(self.policy.rules.len());
             self.policy.rules.extend(compiled);
         }
         self.findings.notes.extend(autogen.notes);
         for generated in &autogen.generated {
-            self.generated_rule(generated, &rules[generated.source], source);
+            self.generated_rule(generated, (&rules[generated.source], compiled_at[generated.source]), source);
         }
         // Of a policy that a cluster refuses, the other rules do not run either.
         let meta = &mut self.policy.meta;
@@ -219,9 +226,17 @@ impl Loader<'_> {
         }
     }
 
-    fn generated_rule(&mut self, generated: &Generated, written: &WrittenRule, source: Source<'_>) {
+    /// Adds a generated rule, given the written one and its place among the compiled rules.
+    fn generated_rule(
+        &mut self,
+        generated: &Generated,
+        (written, compiled_at): (&WrittenRule, Option<usize>),
+        source: Source<'_>,
+    ) {
         let generated_from = written.value.get("name").and_then(Value::as_text);
-        let source = Source { pointer: &written.at, generated_from, ..source };
+        let compiled = compiled_at.filter(|_| !generated.controller_only);
+        let edit = compiled.and_then(|at| self.policy.rules.get(at)).map(Rule::edit);
+        let source = Source { pointer: &written.at, generated_from, written: edit, ..source };
         let tracker = DivergenceTracker::new(self.dialect.semantics);
         let mut findings = Findings::default();
         let rule = Rule::read(&generated.rule, &source, &tracker, &mut findings);

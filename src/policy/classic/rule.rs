@@ -64,6 +64,8 @@ pub(super) struct Source<'a> {
     pub(super) namespace: Option<&'a Text>,
     pub(super) pointer: &'a Pointer,
     pub(super) generated_from: Option<&'a Text>,
+    /// The edit of the rule it was generated from, which reached the same divergences.
+    pub(super) written: Option<&'a Edit>,
     pub(super) legacy: LegacyMode,
     /// The conditions of the policy's webhooks.
     pub(super) conditions: Option<&'a Arc<WebhookConditions>>,
@@ -92,7 +94,8 @@ impl Rule {
                 findings.error(Code::UnknownVariable, at.join(&below), message);
             }
         }
-        let mutation = Reader { rule, at, tracker, legacy: source.legacy, findings: &mut *findings }.read();
+        let Source { legacy, written, .. } = *source;
+        let mutation = Reader { rule, at, tracker, legacy, written, findings: &mut *findings }.read();
         let semantics = tracker.semantics();
         let root = Pointer::ROOT;
         let preconditions = conditions::read(rule, &root.key("preconditions"), at, semantics, findings);

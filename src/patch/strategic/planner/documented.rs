@@ -10,7 +10,7 @@ use crate::patch::strategic::any_node;
 use crate::patch::strategic::builder::expanded;
 use crate::patch::strategic::keys::MergeKeys;
 use crate::patch::strategic::matcher::{AddAnchors, MatchContext, Matcher, Mismatch};
-use crate::patch::strategic::node::{Condition, Entry, EntryKind, OverlayNode, Shape};
+use crate::patch::strategic::node::{Condition, Entry, EntryKind, MapShape, OverlayNode, Shape};
 use crate::patch::strategic::schema::{ListStrategy, Position};
 use crate::patch::{FailedCondition, InlineResolver, PatchError};
 use crate::semantics::{Divergence, DivergenceTracker};
@@ -37,8 +37,8 @@ fn adds_agree(element: &OverlayNode, found: &[Value]) -> bool {
         if !node.features.adding {
             return true;
         }
-        let Shape::Map { entries, .. } = &node.shape else { return false };
-        entries.iter().all(|entry| {
+        let Shape::Map(map) = &node.shape else { return false };
+        map.entries.iter().all(|entry| {
             let member = |one: Option<&'v Value>| one.and_then(|one| one.get(&entry.name));
             let members = found.iter().map(|one| member(*one));
             match &entry.kind {
@@ -106,7 +106,7 @@ impl<'a> DocumentedPlanner<'a> {
             // References to the replaced value may be anywhere below.
             Shape::Plain => self.plan(&expanded(node)?, base, position),
             Shape::List(elements) => self.list(node, elements, base, position),
-            Shape::Map { entries, order } => self.map(node, entries, order, base, position),
+            Shape::Map(map) => self.map(node, map, base, position),
         }
     }
 
@@ -142,8 +142,7 @@ impl<'a> DocumentedPlanner<'a> {
     fn map(
         &mut self,
         node: &OverlayNode,
-        entries: &[Entry],
-        order: &[usize],
+        MapShape { entries, order }: &MapShape,
         base: Option<&Value>,
         position: Position<'_>,
     ) -> PlanResult {
@@ -325,7 +324,8 @@ impl<'a> DocumentedPlanner<'a> {
 
     /// The plan for the add anchors in the value of a condition.
     fn adds(&mut self, node: &OverlayNode, base: Option<&Value>, position: Position<'_>) -> PlanResult {
-        let Shape::Map { entries, .. } = &node.shape else { return Ok(None) };
+        let Shape::Map(map) = &node.shape else { return Ok(None) };
+        let entries = &map.entries;
         let mut plans = Vec::with_capacity(entries.len());
         for entry in entries {
             let member = base.and_then(|base| base.get(&entry.name));

@@ -258,7 +258,7 @@ impl Form {
                 self.wrap_foreach(entries, true, tracker);
             }
         }
-        self.rewrite(&generated)
+        self.rewrite(&generated).unwrap_or(generated)
     }
 
     /// Points the filters of a block at the controllers.
@@ -316,36 +316,53 @@ impl Form {
         }
     }
 
-    /// Replaces the paths of Pods in all strings and keys by those of the pod template. What has none is shared.
-    fn rewrite(&self, value: &Value) -> Value {
+    /// Replaces the paths of Pods in all strings and keys by those of the pod template; `None` for what has none, which
+    /// is shared.
+    fn rewrite(&self, value: &Value) -> Option<Value> {
         match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-            Value::String(text) => Value::String(self.rewritten(text)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => None,
+            Value::String(text) => self.rewritten(text).map(Value::String),
             Value::Array(items) => {
-                let generated: Vec<Value> = items.iter().map(|item| self.rewrite(item)).collect();
-                if generated == **items { value.clone() } else { Value::array(generated) }
+                let mut generated: Option<Vec<Value>> = None;
+                for (index, item) in items.iter().enumerate() {
+                    if let Some(item) = self.rewrite(item) {
+                        generated.get_or_insert_with(|| items.to_vec())[index] = item;
+                    }
+                }
+                generated.map(Value::array)
             }
             Value::Object(members) => {
-                let generated = members.iter().map(|(key, value)| (self.rewritten(key), self.rewrite(value)));
-                let generated: Map = generated.collect();
-                if generated == **members { value.clone() } else { Value::object(generated) }
+                let mut generated: Option<Map> = None;
+                for (index, (key, member)) in members.iter().enumerate() {
+                    let (new_key, new_member) = (self.rewritten(key), self.rewrite(member));
+                    if new_key.is_some() || new_member.is_some() {
+                        generated.get_or_insert_with(|| members.first(index, members.len()));
+                    }
+                    if let Some(generated) = &mut generated {
+                        let key = new_key.unwrap_or_else(|| key.clone());
+                        generated.insert(key, new_member.unwrap_or_else(|| member.clone()));
+                    }
+                }
+                generated.map(Value::object)
             }
         }
     }
 
-    fn rewritten(&self, text: &Text) -> Text {
+    /// `None` for a text without such a path.
+    fn rewritten(&self, text: &Text) -> Option<Text> {
         if !text.contains("request.o") {
-            return text.clone();
+            return None;
         }
         let template = self.path.join(".");
-        let mut text = text.to_string();
+        let mut rewritten = text.to_string();
         // `spec` first: the new path of the metadata begins with `spec` as well.
         for field in ["spec", "metadata"] {
             for object in ["request.object", "request.oldObject"] {
-                text = text.replace(&format!("{object}.{field}"), &format!("{object}.{template}.{field}"));
+                rewritten =
+                    rewritten.replace(&format!("{object}.{field}"), &format!("{object}.{template}.{field}"));
             }
         }
-        text.into()
+        (rewritten != **text).then(|| rewritten.into())
     }
 }
 

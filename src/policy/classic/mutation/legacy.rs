@@ -195,7 +195,7 @@ impl Reader<'_> {
         if let Some(overlay) = overlay {
             let below = at.key("overlay");
             let template = self.template(&below);
-            let prepared = self.overlay(overlay, &below, &template);
+            let prepared = self.overlay(overlay, &below, &template, self.written);
             parts.push(Patch::StrategicMerge { overlay: template, prepared });
         }
         if let Some(patches) = patches {

@@ -72,6 +72,22 @@ impl Edit {
             Self::Foreach(entries) => entries.iter().any(|entry| entry.body.merges()),
         }
     }
+
+    /// The compiled overlay of its only patch.
+    const fn overlay(&self) -> Option<&Overlay> {
+        match self {
+            Self::Patch(Patch::StrategicMerge { prepared, .. }) => prepared.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// What an entry of a foreach does.
+    fn of_entry(&self, index: usize) -> Option<&Self> {
+        match self {
+            Self::Foreach(entries) => entries.get(index).map(|entry| &entry.body),
+            Self::Patch(_) => None,
+        }
+    }
 }
 
 impl Patch {
@@ -139,6 +155,8 @@ pub(super) struct Reader<'a> {
     pub(super) at: &'a Pointer,
     pub(super) tracker: &'a DivergenceTracker,
     pub(super) legacy: LegacyMode,
+    /// The edit of the rule that this one was generated from: what is the same in both is compiled once.
+    pub(super) written: Option<&'a Edit>,
     pub(super) findings: &'a mut Findings,
 }
 
@@ -178,11 +196,12 @@ impl Reader<'_> {
                 "the legacy fields `overlay` and `patches` do not support targets",
             );
         }
-        let entries = foreach.map(|entries| self.foreach(entries, &at.key("foreach")));
+        let entries = foreach.map(|entries| self.foreach(entries, &at.key("foreach"), self.written));
         let overlay_template = self.template(&at.key("patchStrategicMerge"));
         let patch_template = self.template(&at.key("patchesJson6902"));
-        let prepared_overlay =
-            overlay.map(|overlay| self.overlay(overlay, &at.key("patchStrategicMerge"), &overlay_template));
+        let prepared_overlay = overlay.map(|overlay| {
+            self.overlay(overlay, &at.key("patchStrategicMerge"), &overlay_template, self.written)
+        });
         let prepared_patch =
             patch.map(|patch| self.json_patch(patch, &at.key("patchesJson6902"), &patch_template, false));
         let body = if is_legacy {
@@ -218,8 +237,15 @@ impl Reader<'_> {
         Template::prepare_at(self.rule, below, self.tracker.semantics())
     }
 
-    /// Checks an overlay, and compiles it if it has no variables.
-    fn overlay(&mut self, overlay: &Value, below: &Pointer, template: &Template) -> Option<Overlay> {
+    /// Checks an overlay, and compiles it if it has no variables. What it has in common with the one of the written rule
+    /// is shared.
+    fn overlay(
+        &mut self,
+        overlay: &Value,
+        below: &Pointer,
+        template: &Template,
+        written: Option<&Edit>,
+    ) -> Option<Overlay> {
         let fixed = template.fixed();
         if fixed.is_none() && overlay.as_object().is_none() {
             if overlay.as_str().is_none() {
@@ -232,7 +258,8 @@ impl Reader<'_> {
             return None;
         }
         // With variables it is compiled once they have values; keys and directives can be checked now.
-        match Overlay::prepare(fixed.unwrap_or(overlay), self.tracker) {
+        let compiled = written.and_then(Edit::overlay);
+        match Overlay::prepare_sharing(fixed.unwrap_or(overlay), compiled, self.tracker) {
             Ok(prepared) => fixed.is_some().then_some(prepared),
             Err(error) => {
                 let at = match &error {
@@ -380,10 +407,11 @@ impl Reader<'_> {
     }
 
     /// Reads the entries of a foreach.
-    fn foreach(&mut self, entries: &Value, at: &Pointer) -> Vec<ForeachEntry> {
+    fn foreach(&mut self, entries: &Value, at: &Pointer, written: Option<&Edit>) -> Vec<ForeachEntry> {
         let mut read = Vec::new();
         for (index, entry) in entries.as_array().unwrap_or_default().iter().enumerate() {
             let at = at.index(index);
+            let written = written.and_then(|written| written.of_entry(index));
             let overlay = given(entry, "patchStrategicMerge");
             let patch = filled(entry, "patchesJson6902");
             let body = if let Some(nested) = filled(entry, "foreach") {
@@ -391,12 +419,12 @@ impl Reader<'_> {
                 if others || overlay.is_some() || patch.is_some() {
                     self.error(Code::Foreach, &at, "a nested foreach cannot contain other declarations");
                 }
-                Edit::Foreach(self.foreach(nested, &at.key("foreach")))
+                Edit::Foreach(self.foreach(nested, &at.key("foreach"), written))
             } else {
                 if overlay.is_some() == patch.is_some() && entry.as_object().is_some() {
                     self.error(Code::Foreach, &at, ONE_OF_TWO);
                 }
-                Edit::Patch(self.patch_of_entry(overlay, patch, &at))
+                Edit::Patch(self.patch_of_entry((overlay, patch), &at, written))
             };
             context::check_kinds(entry.get("context"), &self.at.join(&at.key("context")), self.findings);
             let list = self.foreach_list(entry);
@@ -413,7 +441,12 @@ impl Reader<'_> {
     }
 
     /// The patch of an entry, a document of its own for variables and references.
-    fn patch_of_entry(&mut self, overlay: Option<&Value>, patch: Option<&Value>, at: &Pointer) -> Patch {
+    fn patch_of_entry(
+        &mut self,
+        (overlay, patch): (Option<&Value>, Option<&Value>),
+        at: &Pointer,
+        written: Option<&Edit>,
+    ) -> Patch {
         let whole = Value::from_iter([
             ("patchStrategicMerge", overlay.cloned().unwrap_or_default()),
             ("patchesJson6902", patch.cloned().unwrap_or_default()),
@@ -428,8 +461,8 @@ impl Reader<'_> {
             }
             None => {
                 let template = template("patchStrategicMerge");
-                let prepared = overlay
-                    .and_then(|overlay| self.overlay(overlay, &at.key("patchStrategicMerge"), &template));
+                let at = at.key("patchStrategicMerge");
+                let prepared = overlay.and_then(|overlay| self.overlay(overlay, &at, &template, written));
                 Patch::StrategicMerge { overlay: template, prepared }
             }
         }
