@@ -1,5 +1,6 @@
 //! `match` and `exclude` as resource rules and conditions.
 
+use crate::policy::selector_error;
 use crate::resources::{KindScope, Resources};
 use crate::value::{Pointer, Value};
 
@@ -361,6 +362,12 @@ impl Reader<'_> {
         if let Some(test) = subjects(block) {
             tests.push(test);
         }
+        let of_namespaces = resources.get("namespaceSelector").filter(|value| !value.is_null());
+        if let Some(error) = of_namespaces.and_then(selector_error) {
+            let why = format!("the filter never matches, because it cannot be used: {error}");
+            let problem = Problem::new("`namespaceSelector`", why, "correct it, or remove the filter");
+            return Err(problem.at(&below.key("namespaceSelector")));
+        }
         let operations = texts(resources, "operations");
         let operations = (!operations.is_empty())
             .then(|| operations.into_iter().filter(|one| one == "CREATE" || one == "UPDATE").collect());
@@ -369,7 +376,7 @@ impl Reader<'_> {
             kinds: (!named.is_empty()).then_some(all_kinds),
             operations,
             tests,
-            namespace_selector: resources.get("namespaceSelector").filter(|value| !value.is_null()).cloned(),
+            namespace_selector: of_namespaces.cloned(),
         })
     }
 }

@@ -41,6 +41,11 @@ pub(super) fn annotations_match(expected: &[(Text, Text)], actual: Labels<'_>) -
     expected.iter().all(|(key, value)| actual.find(key, value).is_some())
 }
 
+/// Why a label selector of a filter selects nothing, whatever the labels are; `None` if it may select something.
+pub fn selector_error(selector: &Value) -> Option<SelectorError> {
+    LabelSelector::read(selector).invalid
+}
+
 /// A label selector, with Kyverno's wildcards in `matchLabels`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LabelSelector {

@@ -58,7 +58,7 @@ pub use filters::ResourceFilters;
 pub use fixed_label::FixedLabelPolicy;
 pub use index::{IndexKey, KindKeys, Part};
 pub use kinds::KindSelector;
-pub use labels::SelectorError;
+pub use labels::{SelectorError, selector_error};
 pub use meta::{FailurePolicy, Meta, NotEvaluated, Note, Why};
 pub use paths::RulePaths;
 pub use requests::RequestFilters;
