@@ -12,7 +12,8 @@ const CONDITIONS: [&str; 2] = ["matchConditions", "targetMatchConditions"];
 /// Adds findings about conditions that always have the same value.
 pub(super) fn check(policy: &Value, group: &str, found: &mut Vec<Lint>) {
     let dialect = if group == "policies.kyverno.io" { Dialect::Kyverno } else { Dialect::Kubernetes };
-    let known = constant_variables(policy, dialect);
+    let operations = operations(policy);
+    let known = constant_variables(policy, dialect, &operations);
     for list in CONDITIONS {
         let conditions = policy.path(&["spec", list]).and_then(Value::as_array).unwrap_or_default();
         for (index, condition) in conditions.iter().enumerate() {
@@ -22,7 +23,7 @@ pub(super) fn check(policy: &Value, group: &str, found: &mut Vec<Lint>) {
                 if !expression.contains("variables.") {
                     Program::compile(&Env::policy(dialect), expression).ok()?;
                 }
-                constant(expression, dialect, &known)
+                constant(expression, dialect, (&known, &operations))
             };
             let Some(value) = expression.and_then(constant) else { continue };
             let (code, level, what, help) = if value {
@@ -45,14 +46,31 @@ pub(super) fn check(policy: &Value, group: &str, found: &mut Vec<Lint>) {
     }
 }
 
+/// The operations of the requests that a policy is for; none if they may be any.
+fn operations(policy: &Value) -> Vec<&str> {
+    let rules = policy.path(&["spec", "matchConstraints", "resourceRules"]).and_then(Value::as_array);
+    let mut found = Vec::new();
+    for rule in rules.unwrap_or_default() {
+        let named = rule.get("operations").and_then(Value::as_array).unwrap_or_default();
+        let names: Vec<&str> = named.iter().filter_map(Value::as_str).collect();
+        if names.is_empty() || names.contains(&"*") {
+            return Vec::new();
+        }
+        found.extend(names);
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 /// The variables that have the same value for all requests.
-fn constant_variables(policy: &Value, dialect: Dialect) -> Vec<(Text, bool)> {
+fn constant_variables(policy: &Value, dialect: Dialect, operations: &[&str]) -> Vec<(Text, bool)> {
     let variables = policy.path(&["spec", "variables"]).and_then(Value::as_array).unwrap_or_default();
     let mut known: Vec<(Text, bool)> = Vec::new();
     for variable in variables {
         let text = |field| variable.get(field).and_then(Value::as_text);
         let (Some(name), Some(expression)) = (text("name"), text("expression")) else { continue };
-        let value = constant(expression, dialect, &known);
+        let value = constant(expression, dialect, (&known, operations));
         known.retain(|(other, _)| other != name);
         known.extend(value.map(|value| (name.clone(), value)));
     }

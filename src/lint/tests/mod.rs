@@ -348,9 +348,16 @@ fn a_cel_condition_without_variables_is_constant() {
     };
     assert_eq!(of("1 > 2"), ["KYV901 the condition `c` is always false: the policy never runs"]);
     assert_eq!(of("true"), ["KYV909 the condition `c` is always true: it has no effect"]);
-    for expression in ["object.metadata.name == 'a'", "has(object.spec)", "1 +", "1"] {
+    for expression in
+        ["object.metadata.name == 'a'", "has(object.spec)", "1 +", "1", "request.operation == 'UPDATE'"]
+    {
         assert_eq!(of(expression), Vec::<String>::new(), "{expression}");
     }
+    let of_creation = parse_value(
+        "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: p}\nspec:\n  matchConstraints: {resourceRules: \
+         [{operations: [CREATE]}]}\n  matchConditions: [{name: c, expression: \"request.operation == 'UPDATE'\"}]\n",
+    );
+    assert_eq!(lint(&of_creation.unwrap(), &[])[0].code, Code::NeverHolds);
 }
 
 /// The numbers of the divergences that a rule for Pods shows.
