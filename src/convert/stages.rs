@@ -111,14 +111,22 @@ impl Stage {
         }
     }
 
-    /// What a further mutation of a rule is for.
-    pub(super) fn purpose(&self) -> &'static str {
+    /// What a mutation of a rule with several is for; `before` are those before it.
+    pub(super) fn purpose(&self, before: &[Self]) -> Option<&'static str> {
+        let only_reordered = before.iter().all(Self::only_reorders);
         match &self.change {
-            Change::Apply(_) => "what is merged",
-            Change::Patch(_) if self.only_reorders() => {
-                "the elements that it names come first, as in the classic policy"
+            Change::Patch(_) if self.only_reorders() && only_reordered => {
+                Some("elements that match come first, as in the classic policy")
             }
-            Change::Patch(_) => "what an apply configuration cannot hold",
+            Change::Patch(_) if self.only_reorders() => {
+                Some("the elements that it names come first, as in the classic policy")
+            }
+            _ if before.is_empty() => None,
+            _ if only_reordered => Some("the fields"),
+            Change::Patch(_) if before.iter().any(Self::is_apply) => {
+                Some("what an apply configuration cannot hold")
+            }
+            Change::Apply(_) | Change::Patch(_) => Some("its next change, on the result of the one before"),
         }
     }
 

@@ -233,11 +233,12 @@ impl Builder<'_> {
             own
         };
         for (index, stage) in stages.iter().enumerate() {
-            let mut comments = Vec::new();
-            if index > 0 {
-                comments.push(format!("rule {}: {}", rule.name, stage.purpose()));
-            } else {
-                comments = comments_of(rule);
+            let before = stages.get(..index).unwrap_or_default();
+            let mut comments =
+                if index > 0 { vec![format!("rule {}", rule.name)] } else { comments_of(rule) };
+            if let (Some(purpose), Some(title)) = (stage.purpose(before), comments.first_mut()) {
+                title.push_str(": ");
+                title.push_str(purpose);
             }
             if stage.lists_others() {
                 comments.push(
