@@ -29,6 +29,8 @@ pub(super) struct Operation {
     pub(super) member: Option<(Vec<String>, Cel)>,
     /// Whether elements after it have another index then.
     pub(super) shifts: Option<Cel>,
+    /// Whether it adds to a list that may be missing.
+    pub(super) may_create: bool,
 }
 
 /// Translates the operations of a patch.
@@ -409,15 +411,25 @@ impl<'a> Translation<'_, 'a> {
                     let patches = vec![Patch::step(step(&location, value))];
                     return Ok(Operation { guards, shifts, ..Operation::new(location, patches) });
                 }
-                // The list itself is not created empty first: `has(list) ? [add to it] : [add it]`.
+                // The list itself is not created empty first.
                 guards.pop();
-                let both = Cel::if_else(
-                    parent.has(),
-                    Cel::List(vec![step(&location, value.clone())]),
-                    Cel::List(vec![step(&parent_location, Cel::List(vec![value]))]),
-                );
+                let added = Cel::List(vec![value.clone()]);
+                let patch = if parent.ty.is_list() {
+                    let known = parent.or(Cel::List(Vec::new()));
+                    let all = if last == Last::End { known.plus(added) } else { added.plus(known) };
+                    Patch::add(&parent_location, all)
+                } else {
+                    // It may be something else: `has(list) ? [add to it] : [add it]`.
+                    let to_it = Cel::List(vec![step(&location, value)]);
+                    Patch::List(Cel::if_else(
+                        parent.has(),
+                        to_it,
+                        Cel::List(vec![step(&parent_location, added)]),
+                    ))
+                };
                 let reads = vec![parent_location.clone()];
-                Ok(Operation { guards, reads, ..Operation::new(parent_location, vec![Patch::List(both)]) })
+                let operation = Operation::new(parent_location, vec![patch]);
+                Ok(Operation { guards, reads, may_create: true, ..operation })
             }
             Last::Index(_) if parent.is_sure() => {
                 let patches = vec![Patch::step(step(&location, value))];
@@ -484,7 +496,15 @@ const fn at_kind(last: &Last) -> Option<()> {
 
 impl Operation {
     const fn new(location: Location, patches: Vec<Patch>) -> Self {
-        Self { guards: Vec::new(), patches, location, reads: Vec::new(), member: None, shifts: None }
+        Self {
+            guards: Vec::new(),
+            patches,
+            location,
+            reads: Vec::new(),
+            member: None,
+            shifts: None,
+            may_create: false,
+        }
     }
 }
 

@@ -146,7 +146,7 @@ fn each(patch: &Patch) -> Cel {
         }
         None => {
             arguments.push(steps(body));
-            list.clone().call("transformList", arguments).call("flatten", [])
+            list.clone().call("transformList", arguments).flattened()
         }
     };
     if *reversed { cel.call("reverse", []) } else { cel }

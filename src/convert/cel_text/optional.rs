@@ -151,15 +151,29 @@ impl Cel {
     }
 
     /// The elements of the lists of a list: one for each element where each has one.
-    fn flattened(self) -> Self {
+    pub(in crate::convert) fn flattened(self) -> Self {
         if let Self::Call { of: Some(list), name: "transformList", arguments } = &self
-            && let Some((Self::List(items), before)) = arguments.split_last()
-            && let [item] = items.as_slice()
+            && let Some((items, before)) = arguments.split_last()
+            && let Some(item) = items.only_item()
         {
-            let arguments: Vec<Self> = before.iter().chain([item]).cloned().collect();
+            let arguments: Vec<Self> = before.iter().cloned().chain([item]).collect();
             return (**list).clone().call("transformList", arguments);
         }
         self.call("flatten", [])
+    }
+
+    /// The element of a list that always has one.
+    fn only_item(&self) -> Option<Self> {
+        match self {
+            Self::List(items) => match items.as_slice() {
+                [item] => Some(item.clone()),
+                _ => None,
+            },
+            Self::If { condition, then, otherwise } => {
+                Some(Self::if_else((**condition).clone(), then.only_item()?, otherwise.only_item()?))
+            }
+            _ => None,
+        }
     }
 
     /// What is left where a path leads to nothing.

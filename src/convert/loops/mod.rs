@@ -306,9 +306,9 @@ impl<'a> Loops<'_, 'a> {
             };
             let (own, shared): (Vec<Patch>, Vec<Patch>) = operation.guards.into_iter().partition(depends);
             body.guards.extend(shared);
-            let is_shared_list = operation.patches.iter().any(|patch| matches!(patch, Patch::List(cel)
-                if matches!(cel, Cel::If { .. }) && !operation.location.cel().any_part(&|part| *part == Cel::atom(&*visited.index))));
-            if is_shared_list {
+            let is_of_element =
+                operation.location.cel().any_part(&|part| *part == Cel::atom(&*visited.index));
+            if operation.may_create && !is_of_element {
                 return Err(Problem::new(
                     "the addition to a list for each element of another one",
                     "the first element may have to create the list, and the others not",
