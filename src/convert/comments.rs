@@ -69,12 +69,15 @@ fn annotations(document: &Document, value: &Value, at: &Pointer) -> Vec<(Text, V
         let (_, written) =
             document.text().get(start.checked_sub(base)?..end.checked_sub(base)?)?.split_once(':')?;
         let written = written.trim_start_matches(' ');
-        let (first, rest) = written.trim_end().split_once('\n')?;
+        // Without the line below, of which only the indentation is left.
+        let end = written.trim_end().len();
+        let end = written.get(end..)?.find('\n').map_or(written.len(), |line_end| end + line_end);
+        let (first, rest) = written.get(..end)?.split_once('\n')?;
         let is_empty = |line: &&str| line.trim().is_empty();
         let indents = rest.lines().filter(|line| !is_empty(line));
         let indent = indents.map(|line| line.len() - line.trim_start_matches(' ').len()).min()?;
         let rest = rest.lines().map(|line| line.get(indent..).unwrap_or_default());
-        Some(std::iter::once(first).chain(rest).map(|line| line.trim_end().to_owned()).collect())
+        Some(std::iter::once(first).chain(rest).map(|line| line.trim_end_matches('\r').to_owned()).collect())
     };
     members
         .into_iter()

@@ -101,7 +101,8 @@ fn list(document: &Document, text: &str, items: &[Value], at: &Pointer) -> Optio
     (items.iter().all(is_text) && fits).then_some((key.end..last.end, line))
 }
 
-/// An annotation as the classic policy has it, if it reads the same here.
+/// An annotation as the classic policy has it, if it reads the same here: without blanks at the ends of lines, unless these
+/// count.
 fn as_written(
     document: &Document,
     text: &str,
@@ -110,14 +111,23 @@ fn as_written(
 ) -> Option<(Range<usize>, String)> {
     let (span, key) = (document.span(at)?, document.key_span(at)?);
     let indent = " ".repeat(line_of(text, key.start).1 + 2);
-    let (first, rest) = lines.split_first()?;
-    let rest =
-        rest.iter().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("\n{indent}{line}") });
-    let written: String = std::iter::once(first.clone()).chain(rest).collect();
-    let is_same = parse_value(&format!("annotation: {written}\n")).ok()?.get("annotation")
-        == document.value()?.pointed(at);
+    let value = document.value()?.pointed(at);
+    let reads_same = |written: &String| {
+        let read = parse_value(&format!("annotation: {written}\n"));
+        read.is_ok_and(|read| read.get("annotation") == value)
+    };
+    let forms: [fn(&str) -> &str; 2] = [str::trim_end, |line| line];
+    let written = forms.into_iter().map(|form| {
+        let lines = lines.iter().enumerate().map(|(index, line)| match (index, form(line)) {
+            (0, first) => first.to_owned(),
+            (_, "") => "\n".to_owned(),
+            (_, line) => format!("\n{indent}{line}"),
+        });
+        lines.collect::<String>()
+    });
+    let written = written.into_iter().find(reads_same)?;
     let old = text.get(key.end..span.end)?;
     let start = key.end + old.find(':')? + 1;
     let end = key.end + old.trim_end().len();
-    is_same.then(|| (start..end, format!(" {written}")))
+    Some((start..end, format!(" {written}")))
 }
