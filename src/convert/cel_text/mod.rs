@@ -1,6 +1,7 @@
 //! Expressions of the Common Expression Language as a tree, and as the text that a person would write.
 
 mod format;
+mod loops;
 mod optional;
 
 /// An expression.
@@ -158,6 +159,9 @@ impl Cel {
             && let [only @ Self::Text(_)] = items.as_slice()
         {
             return self.equals(only.clone());
+        }
+        if let Some(exists) = self.as_exists(operator, &other) {
+            return exists;
         }
         Self::Chain { operator, operands: vec![self, other] }
     }

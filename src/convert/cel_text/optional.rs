@@ -216,22 +216,13 @@ impl Cel {
 /// Joins the test that a text is there with the one behind it that it equals another: `a.?b.orValue("") == "x"`.
 pub(super) fn join_tests(conditions: &mut Vec<Cel>) {
     let joined = |pair: &[Cel]| -> Option<Cel> {
-        let [
-            Cel::Chain { operator: Operator::NotEqual, operands: is_there },
-            Cel::Chain { operator: Operator::Equal, operands: equals },
-        ] = pair
-        else {
+        let [is_there, Cel::Chain { operator: Operator::Equal, operands: equals }] = pair else {
             return None;
         };
-        let [read @ Cel::Call { of: Some(path), name: "orValue", .. }, Cel::Text(empty)] =
-            is_there.as_slice()
-        else {
-            return None;
-        };
+        let path = text_there(is_there)?;
         let [value, text @ Cel::Text(other)] = equals.as_slice() else { return None };
-        let is_same = empty.is_empty() && !other.is_empty() && path.strict() == *value;
-        (is_same && read == &(**path).clone().or_value(Cel::text("")))
-            .then(|| read.clone().equals(text.clone()))
+        let is_same = !other.is_empty() && path.strict() == *value;
+        is_same.then(|| path.or_value(Cel::text("")).equals(text.clone()))
     };
     let mut index = 0;
     while let Some(pair) = conditions.get(index..index + 2) {
@@ -239,6 +230,19 @@ pub(super) fn join_tests(conditions: &mut Vec<Cel>) {
             Some(one) => drop(conditions.splice(index..index + 2, [one])),
             None => index += 1,
         }
+    }
+}
+
+/// The optional path of a text that a test finds: `has(a.b)`, or `a.?b.orValue("") != ""`.
+fn text_there(test: &Cel) -> Option<Cel> {
+    let Cel::Chain { operator: Operator::NotEqual, operands } = test else { return test.tested_path() };
+    match operands.as_slice() {
+        [Cel::Call { of: Some(path), name: "orValue", arguments }, Cel::Text(empty)]
+            if empty.is_empty() && arguments.as_slice() == [Cel::text("")] =>
+        {
+            Some((**path).clone())
+        }
+        _ => None,
     }
 }
 

@@ -37,12 +37,15 @@ pub(super) fn membership<'a>(
             let name = Cel::atom(&*variable);
             let element = Val::sure(name.clone(), Ty::clone(elements));
             let member = member(&element, &values, is_exact)?;
-            let list = key.value();
+            let quantified = |method, test| match key.fails() {
+                true => key.value().call(method, [name.clone(), test]),
+                false => key.value().quantified(method, &variable, test),
+            };
             Ok(match operator {
-                Condition::AnyIn => list.call("exists", [name, member]),
-                Condition::In | Condition::AllIn => list.call("all", [name, member]),
-                Condition::NotIn | Condition::AnyNotIn => list.call("exists", [name, member.negated()]),
-                _ => list.call("exists", [name, member]).negated(),
+                Condition::AnyIn => quantified("exists", member),
+                Condition::In | Condition::AllIn => quantified("all", member),
+                Condition::NotIn | Condition::AnyNotIn => quantified("exists", member.negated()),
+                _ => quantified("exists", member).negated(),
             })
         }
         Ty::Text(_) | Ty::Number | Ty::Bool | Ty::Quantity => {
@@ -184,19 +187,7 @@ fn member(key: &Val<'_>, values: &Values<'_>, is_exact: bool) -> Result<Cel, Pro
                     "compare texts",
                 ));
             }
-            // The keys of a map are what is in it.
-            let within = match list.value() {
-                Cel::Call { of: Some(keys), name: "sort", .. } => match *keys {
-                    Cel::Call { of: Some(map), name: "map", arguments }
-                        if arguments.first() == arguments.last() =>
-                    {
-                        *map
-                    }
-                    _ => list.value(),
-                },
-                other => other,
-            };
-            Ok(key.value().compare(Operator::In, within))
+            Ok(found_in(key, list))
         }
         Values::One(value) => {
             if holds_wildcards(value) {
@@ -205,4 +196,26 @@ fn member(key: &Val<'_>, values: &Values<'_>, is_exact: bool) -> Result<Cel, Pro
             Ok(key.value().equals(value.value()))
         }
     }
+}
+
+/// Whether a text is in a list of texts.
+fn found_in(key: &Val<'_>, list: &Val<'_>) -> Cel {
+    // The keys of a map are what is in it.
+    let within = match list.value() {
+        Cel::Call { of: Some(keys), name: "sort", .. } => match *keys {
+            Cel::Call { of: Some(map), name: "map", arguments } if arguments.first() == arguments.last() => {
+                *map
+            }
+            _ => list.value(),
+        },
+        other => other,
+    };
+    if !list.fails() && key.as_literal().is_some() {
+        let found = within.clone().quantified("exists", "e", Cel::atom("e").equals(key.value()));
+        // Without a list of the texts in between.
+        if !matches!(&found, Cel::Call { of: Some(of), .. } if **of == within) {
+            return found;
+        }
+    }
+    key.value().compare(Operator::In, within)
 }
