@@ -174,6 +174,17 @@ impl<'a> Path<'a> {
         self.steps.iter().all(|step| step.sure)
     }
 
+    /// Whether the API server passes no empty list on: it leaves one out of the `spec` of Pods and of their containers,
+    /// and refuses a Pod without containers.
+    pub(super) fn is_never_empty(&self) -> bool {
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        match in_pod_spec(self.base, &names) {
+            Some([_]) => true,
+            Some([containers, _]) => CONTAINERS.contains(containers),
+            _ => false,
+        }
+    }
+
     /// An optional value. Only for a path that is not sure.
     pub(super) fn optional(&self) -> Cel {
         let mut is_optional = false;
@@ -233,45 +244,39 @@ fn refined<'a>(names: &[String], ty: Ty<'a>) -> Ty<'a> {
     if is_word(&names) { Ty::WORD } else { ty }
 }
 
+const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
+
+/// The names from the `spec` of the Pods on.
+fn in_pod_spec<'n>(base: Base, names: &'n [&'n str]) -> Option<&'n [&'n str]> {
+    let template = match base {
+        Base::Object(Workload::None) | Base::Objects | Base::Image { .. } | Base::Other => return None,
+        Base::Object(workload) => workload.template(),
+        Base::Template => &[],
+    };
+    names.strip_prefix(template)?.strip_prefix(&["spec"])
+}
+
 /// Whether the API server refuses objects without a field.
 fn is_required(base: Base, names: &[String]) -> bool {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let below = match base {
+    let is_of_all = match base {
+        Base::Object(Workload::None) => false,
         Base::Object(workload) => {
-            if names == ["metadata"] || names == ["kind"] || names == ["apiVersion"] {
-                return true;
-            }
-            if workload == Workload::None {
-                return false;
-            }
-            let mut spec = workload.template().to_vec();
-            spec.push("spec");
-            if names.len() <= spec.len() {
-                return spec.starts_with(&names);
-            }
-            match names.strip_prefix(spec.as_slice()) {
-                Some(below) => below,
-                None => return false,
-            }
+            let spec = workload.template().iter().copied().chain(["spec"]);
+            spec.collect::<Vec<_>>().starts_with(&names)
         }
-        Base::Template => {
-            if names == ["spec"] {
-                return true;
-            }
-            match names.strip_prefix(&["spec"]) {
-                Some(below) => below,
-                None => return false,
-            }
-        }
+        Base::Template => names == ["spec"],
         Base::Objects => {
-            return matches!(
-                names.as_slice(),
-                ["items"] | ["items", "metadata"] | ["items", "metadata", "name"]
-            );
+            matches!(names.as_slice(), ["items"] | ["items", "metadata"] | ["items", "metadata", "name"])
         }
-        Base::Image { .. } | Base::Other => return false,
+        Base::Image { .. } | Base::Other => false,
     };
-    const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
+    let is_metadata =
+        matches!(base, Base::Object(_)) && matches!(names.as_slice(), ["metadata" | "kind" | "apiVersion"]);
+    if is_of_all || is_metadata {
+        return true;
+    }
+    let Some(below) = in_pod_spec(base, &names) else { return false };
     match below {
         ["containers"] | ["volumes", "name"] => true,
         [list, "name" | "image"] | [list, "env" | "volumeDevices", "name"] => CONTAINERS.contains(list),

@@ -108,7 +108,9 @@ impl<'a> Overlay<'_, 'a> {
                 list.call("exists", [Cel::atom(&*variable), Cel::all(all)])
             };
             // A list that is there and empty passes, one that is missing does not.
-            let passes_empty = {
+            let passes_empty = if place.path.is_never_empty() {
+                Cel::bool(false)
+            } else {
                 let list = place.path.strict();
                 Cel::all(vec![place.path.has(), list.call("size", []).equals(Cel::int(0))])
             };

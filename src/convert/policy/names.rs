@@ -30,10 +30,9 @@ pub(super) fn condition_name(cel: &Cel, at: &Pointer, known: &[(String, Cel)]) -
     fields.retain(|field| !elements.contains(field));
     let fields = match fields.as_slice() {
         [one] => Some(one.clone()),
-        [one, other] => Some(match cel {
-            Cel::Chain { operator: Operator::Or, .. } => format!("{one}-or-{other}"),
-            _ => format!("{one}-and-{other}"),
-        }),
+        [one, other] => {
+            Some(if is_either(cel) { format!("{one}-or-{other}") } else { format!("{one}-and-{other}") })
+        }
         _ => None,
     };
     let prefix = match cel {
@@ -49,6 +48,14 @@ pub(super) fn condition_name(cel: &Cel, at: &Pointer, known: &[(String, Cel)]) -
         return base;
     }
     (2..).map(|number| format!("{base}-{number}")).find(|name| !taken.contains(&**name)).unwrap_or_default()
+}
+
+/// Whether one of several must hold, for the object or for an element of a list.
+fn is_either(cel: &Cel) -> bool {
+    match cel {
+        Cel::Call { name: "exists", arguments, .. } => arguments.last().is_some_and(is_either),
+        _ => matches!(cel, Cel::Chain { operator: Operator::Or, .. }),
+    }
 }
 
 /// What an expression reads, in its order.
