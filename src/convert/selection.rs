@@ -467,7 +467,7 @@ fn entry_test(optional: &Cel, strict: &Cel, key: &str, value: &str) -> Cel {
         let map = optional.clone().or_value(Cel::Map(Vec::new()));
         return map.call("exists", [name, test]);
     }
-    let member = optional.clone().maybe_index(Cel::text(key));
+    let member = optional.clone().below(key);
     let test = wildcard(member.clone().or_value(Cel::text("")), value);
     // A missing member is no empty one.
     let matches_empty = crate::pattern::matches(value, "");
@@ -487,7 +487,7 @@ fn selector_test(selector: &Value, labels: &Labels) -> Result<Cel, Problem> {
     }
     for expression in selector.get("matchExpressions").and_then(Value::as_array).unwrap_or_default() {
         let key = expression.get("key").and_then(Value::as_str).unwrap_or_default();
-        let member = || labels.optional.clone().maybe_index(Cel::text(key));
+        let member = || labels.optional.clone().below(key);
         let has = || member().call("hasValue", []);
         let values = texts(expression, "values");
         let is_in = || any_text_exact(member().or_value(Cel::text("")), &values);

@@ -121,6 +121,11 @@ impl Cel {
         self.select(name, true)
     }
 
+    /// A member of an optional map: `self.name`; a name that is no identifier is an index.
+    pub(super) fn below(self, name: &str) -> Self {
+        self.select(name, !is_identifier(name))
+    }
+
     fn select(self, name: &str, optional: bool) -> Self {
         if is_identifier(name) {
             Self::Member { of: Box::new(self), name: name.to_owned(), optional }
