@@ -28,6 +28,8 @@ pub(in crate::convert) enum Part<'a> {
     Text(String),
     Value {
         value: Val<'a>,
+        /// Its expression in the classic policy.
+        text: String,
         /// Whether variables in the value stay as they are: `{{- … }}`.
         is_shallow: bool,
     },
@@ -63,9 +65,11 @@ impl<'a> Mixed<'a> {
             marked = next;
         }
         let mut values: Vec<Val<'a>> = Vec::new();
-        for (expression, _) in &found {
-            let expression = outer(expression, &values, scope)?;
-            let value = translate(scope, &expression)?;
+        let texts: Vec<&str> = found.iter().map(|(expression, _)| &**expression).collect();
+        for (number, (expression, _)) in found.iter().enumerate() {
+            let value =
+                outer(expression, &values, scope).and_then(|expression| translate(scope, &expression));
+            let value = value.map_err(|problem| in_classic_words(problem, &written(&texts, number)))?;
             scope.note(value.strict(), value.fails());
             values.push(value);
         }
@@ -79,7 +83,8 @@ impl<'a> Mixed<'a> {
                 Piece::Mark(number) => {
                     is_whole = index == 0;
                     if let (Some(value), Some((_, is_shallow))) = (values.get(number), found.get(number)) {
-                        parts.push(Part::Value { value: value.clone(), is_shallow: *is_shallow });
+                        let text = written(&texts, number);
+                        parts.push(Part::Value { value: value.clone(), text, is_shallow: *is_shallow });
                     }
                 }
             }
@@ -111,10 +116,10 @@ impl<'a> Mixed<'a> {
                             }
                             texts.push(Cel::text(text));
                         }
-                        Part::Value { value, is_shallow } => {
+                        Part::Value { value, text, is_shallow } => {
                             fails |= value.fails();
                             if !is_shallow {
-                                check_braces(&value)?;
+                                check_braces(&value, &text)?;
                             }
                             is_word &= !matches!(value.ty, Ty::Text(false) | Ty::Any);
                             literal = None;
@@ -131,6 +136,29 @@ impl<'a> Mixed<'a> {
     }
 }
 
+/// A variable as the classic policy has it, with those inside of it.
+fn written(variables: &[&str], number: usize) -> String {
+    let pieces = pieces(variables.get(number).copied().unwrap_or_default().trim()).into_iter();
+    let inner = pieces.map(|piece| match piece {
+        Piece::Text(text) => text,
+        // Inner variables come first.
+        Piece::Mark(inner) if inner < number => written(variables, inner),
+        Piece::Mark(_) => String::new(),
+    });
+    format!("{{{{ {} }}}}", inner.collect::<String>())
+}
+
+/// A problem with the variable itself in place of names that stand for parts of it.
+fn in_classic_words(mut problem: Problem, variable: &str) -> Problem {
+    let quoted: Vec<&str> = problem.construct.split('`').collect();
+    let is_internal = |text: &str| {
+        text.contains(OPEN) || [MARK, IMAGE_MARK, INDEX_MARK].iter().any(|mark| text.contains(mark))
+    };
+    let quoted = quoted.into_iter().map(|text| if is_internal(text) { variable } else { text });
+    problem.construct = quoted.collect::<Vec<_>>().join("`");
+    problem
+}
+
 /// An expression whose inner variables have values: names stand for them.
 fn outer(expression: &str, values: &[Val<'_>], scope: &Scope<'_>) -> Result<String, Problem> {
     if !expression.contains(OPEN) {
@@ -139,7 +167,7 @@ fn outer(expression: &str, values: &[Val<'_>], scope: &Scope<'_>) -> Result<Stri
     // The lifetimes of the values are those of the scope.
     let refuse = || {
         Problem::new(
-            format!("a variable inside of `{{{{ {} }}}}`", expression.replace([OPEN, CLOSE], "…")),
+            format!("a variable inside of `{expression}`"),
             "its value becomes a part of the expression",
             "write it as an argument or an operand, without braces",
         )
@@ -169,7 +197,7 @@ fn outer(expression: &str, values: &[Val<'_>], scope: &Scope<'_>) -> Result<Stri
             }
             (false, ..) if after.starts_with('.') && before.contains("images.") => {
                 return Err(Problem::new(
-                    format!("the name in `{{{{ {} }}}}`", expression.replace([OPEN, CLOSE], "…")),
+                    format!("the name in `{expression}`"),
                     "without quotes a name with a dash is no part of an expression, and the rule fails on it",
                     "write the inner variable in double quotes",
                 ));
@@ -238,21 +266,24 @@ pub(in crate::convert) fn template_on<'a>(
     }) {
         marked = next;
     }
-    let mut values: Vec<Val<'a>> = Vec::new();
-    for expression in &found {
-        let expression = outer(expression, &values, scope)?;
-        values.push(translate(scope, &expression)?);
-    }
-    super::translate_on(scope, &outer(&marked, &values, scope)?, current)
+    let translate_all = || {
+        let mut values: Vec<Val<'a>> = Vec::new();
+        for expression in &found {
+            let expression = outer(expression, &values, scope)?;
+            values.push(translate(scope, &expression)?);
+        }
+        super::translate_on(scope, &outer(&marked, &values, scope)?, current)
+    };
+    translate_all().map_err(|problem| in_classic_words(problem, text.trim()))
 }
 
 /// A text inside of a longer one is read again: what it has in braces is a variable.
-fn check_braces(value: &Val<'_>) -> Result<(), Problem> {
+fn check_braces(value: &Val<'_>, text: &str) -> Result<(), Problem> {
     if !matches!(value.ty, Ty::Text(false)) || value.as_literal().is_some() {
         return Ok(());
     }
     Err(Problem::new(
-        format!("`{}` inside of a text", value.value()),
+        format!("`{text}` inside of a text"),
         "it may hold braces, and the classic rule replaces the variables in them",
         "write it as the whole value, or as `{{- … }}`, which leaves braces alone",
     ))
