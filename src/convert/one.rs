@@ -1,6 +1,6 @@
 //! `applyRules: One`: whether a rule would change an object.
 
-use super::cel_text::{Cel, Entry};
+use super::cel_text::{Cel, Entry, Operator};
 use super::stages::{Change, Stage};
 
 /// Whether mutations change the object; `None` if only they themselves tell.
@@ -29,6 +29,10 @@ fn collect(cel: &Cel, at: Cel, is_optional: bool, tests: &mut Vec<Cel>) -> Optio
             below(key.as_text()?, value)
         }),
         Cel::List(_) | Cel::If { .. } | Cel::Call { .. } => None,
+        Cel::Text(text) if !text.is_empty() => {
+            tests.push(at.or_value(Cel::text("")).compare(Operator::NotEqual, cel.clone()));
+            Some(())
+        }
         value => {
             tests.push(at.equals(Cel::some(value.clone())).negated());
             Some(())
@@ -47,6 +51,6 @@ mod tests {
         let metadata = Cel::message("Object.metadata", vec![field("labels", labels)]);
         let stage = Stage::apply(Cel::message("Object", vec![field("metadata", metadata)]));
         let test = changes(&[stage]).map(|test| test.to_string());
-        assert_eq!(test.as_deref(), Some("object.metadata.?labels.a != optional.of(\"1\")"));
+        assert_eq!(test.as_deref(), Some("object.metadata.?labels.a.orValue(\"\") != \"1\""));
     }
 }

@@ -3,6 +3,7 @@
 mod format;
 mod loops;
 mod optional;
+mod questions;
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -213,6 +214,7 @@ impl Cel {
         }
         let mut conditions: Vec<_> = conditions.into_iter().filter(|one| !one.is_false()).collect();
         conditions.dedup();
+        questions::join_alternatives(&mut conditions);
         if conditions.is_empty() { Self::bool(false) } else { Self::joined(Operator::Or, conditions) }
     }
 
@@ -228,8 +230,16 @@ impl Cel {
             Self::Chain { operator: Operator::NotEqual, operands } => {
                 Self::Chain { operator: Operator::Equal, operands }
             }
+            // That none is missing.
+            Self::Chain { operator: Operator::Or, operands } if operands.iter().all(Self::is_negative) => {
+                Self::all(operands.into_iter().map(Self::negated).collect())
+            }
             other => Self::Not(Box::new(other)),
         }
+    }
+
+    fn is_negative(&self) -> bool {
+        matches!(self, Self::Not(_) | Self::Chain { operator: Operator::NotEqual, .. })
     }
 
     pub(super) fn if_else(condition: Self, then: Self, otherwise: Self) -> Self {

@@ -81,6 +81,12 @@ impl Cel {
                 }
                 _ => false,
             },
+            Self::Chain { operator: Operator::In, operands } => match operands.as_slice() {
+                [read, Self::List(others)] if others.iter().all(Self::is_literal) => {
+                    is_of(read, &|default| default.is_literal() && !others.contains(default))
+                }
+                _ => false,
+            },
             test => test.tested_path().is_some_and(|path| path.strict().is_at_or_below(value)),
         }
     }

@@ -58,6 +58,15 @@ impl Tests {
         let joined = self.tests.iter().rev().fold(None, |rest: Option<Cel>, test| {
             Some(match rest {
                 None => test.cel.clone(),
+                // The error of one is that of the other.
+                Some(Cel::If { condition, then, otherwise })
+                    if test.fails && test.cel.fails_as(&condition) =>
+                {
+                    Cel::if_else(Cel::all(vec![test.cel.clone(), *condition]), *then, *otherwise)
+                }
+                Some(rest) if test.fails && test.cel.fails_as(&rest) => {
+                    Cel::all(vec![test.cel.clone(), rest])
+                }
                 Some(rest) if test.fails => Cel::if_else(test.cel.clone(), rest, Cel::bool(false)),
                 Some(rest) => Cel::all(vec![test.cel.clone(), rest]),
             })
@@ -106,17 +115,26 @@ pub(super) fn preconditions(
 
 /// Whether two groups of tests hold; fails if one of them does.
 fn both(one: &Tests, other: &Tests) -> Cel {
+    let (one, other) = (one.joined(), other.joined());
+    if one.fails_as(&other) {
+        return Cel::all(vec![one, other]);
+    }
     let hold = Cel::List(vec![Cel::bool(true), Cel::bool(true)]);
-    Cel::List(vec![one.joined(), other.joined()]).equals(hold)
+    Cel::List(vec![one, other]).equals(hold)
 }
 
 fn any(items: &[Value], at: &Pointer, scope: &Scope<'_>, tests: &mut Tests) -> Result<(), Refusal> {
     if let [only] = items {
         return one(only, &at.index(0), scope, tests);
     }
-    let mut alternatives = Vec::new();
+    let mut alternatives: Vec<(Cel, bool)> = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        alternatives.push(condition(item, &at.index(index), scope)?);
+        let (cel, fails) = condition(item, &at.index(index), scope)?;
+        match alternatives.last_mut() {
+            // The error of one is that of the other.
+            Some((before, _)) if before.fails_as(&cel) => *before = Cel::any(vec![before.clone(), cel]),
+            _ => alternatives.push((cel, fails)),
+        }
     }
     let fails = alternatives.iter().any(|(_, fails)| *fails);
     // The first that holds decides, and the first that fails is the error.

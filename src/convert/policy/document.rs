@@ -9,7 +9,9 @@ use crate::convert::kinds::Kind;
 use crate::policy::AUTOGEN_ANNOTATION;
 use crate::value::{Map, Pointer, Value};
 
-use super::{Builder, Mutation, expression, match_conditions, object, of_webhook, short_hash, texts};
+use super::{
+    Builder, KEEPS_ERRORS, Mutation, expression, match_conditions, object, of_webhook, short_hash, texts,
+};
 
 impl Builder<'_> {
     pub(super) fn document_of(
@@ -234,12 +236,18 @@ impl Builder<'_> {
 /// What a reader may ask of conditions.
 fn comment_on(conditions: &[(String, Cel)], output: &mut Output) {
     let list = Pointer::ROOT.key("spec").key("matchConditions");
+    let asks = [
+        (passes_empty as fn(&Cel) -> bool, "an empty list meets the anchor of the classic rule, too"),
+        (Cel::keeps_errors, KEEPS_ERRORS),
+    ];
     for (index, (_, cel)) in conditions.iter().enumerate() {
-        if cel.any_part(&passes_empty) {
-            output.comments.push((
-                list.index(index),
-                vec!["an empty list meets the anchor of the classic rule, too".to_owned()],
-            ));
+        let comments: Vec<String> = asks
+            .iter()
+            .filter(|(asks, _)| cel.any_part(asks))
+            .map(|(_, comment)| (*comment).to_owned())
+            .collect();
+        if !comments.is_empty() {
+            output.comments.push((list.index(index), comments));
         }
     }
 }

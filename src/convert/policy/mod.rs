@@ -22,6 +22,9 @@ use crate::value::{Pointer, Text, Value};
 use names::condition_name;
 use variables::{in_order, inlined, name_pod_specs, number_templates, renew_template, used};
 
+/// Why a condition is no `&&` or `||`.
+const KEEPS_ERRORS: &str = "no `&&` or `||`: an error of a test counts, whatever the others say";
+
 /// A mutation of the new policy.
 struct Mutation {
     is_apply: bool,
@@ -223,6 +226,7 @@ impl Builder<'_> {
         mutations: &mut Vec<Mutation>,
         taken: &mut Vec<String>,
     ) {
+        let own_keeps_errors = own.any_part(&Cel::keeps_errors);
         // The condition of a rule is that of the object before its first mutation.
         let own = if stages.len() > 1 && !own.is_true() {
             let name = variable_name(&rule.name, taken);
@@ -239,6 +243,9 @@ impl Builder<'_> {
             if let (Some(purpose), Some(title)) = (stage.purpose(before), comments.first_mut()) {
                 title.push_str(": ");
                 title.push_str(purpose);
+            }
+            if index == 0 && own_keeps_errors {
+                comments.push(KEEPS_ERRORS.to_owned());
             }
             if stage.lists_others() {
                 comments.push(
@@ -315,12 +322,10 @@ fn one_of_several(
     taken: &mut Vec<String>,
 ) -> Cel {
     let changes = super::one::changes(&rule.stages).unwrap_or_else(|| Cel::bool(true));
-    // The condition is first: where an earlier rule applied, the object is another one.
-    let rest = Cel::all(vec![own, changes]);
-    let cel = match Cel::any(applied.clone()) {
-        none if none.is_false() => rest,
-        some => Cel::if_else(some, Cel::bool(false), rest),
-    };
+    // Where an earlier rule applied, the object is another one. An error of its variable is one of its mutation.
+    let mut tests: Vec<Cel> = applied.iter().cloned().map(Cel::negated).collect();
+    tests.extend([own, changes]);
+    let cel = Cel::all(tests);
     let name = variable_name(&rule.name, taken);
     taken.push(name.clone());
     variables.push(Variable { name: name.clone(), cel });
