@@ -399,7 +399,7 @@ fn other_than(variable: &str, keys: &[String], names: &[Vec<Cel>]) -> Cel {
 }
 
 /// Whether the API server refuses two elements with the same key, so that a configuration may list all of them.
-fn has_unique_keys(place: &Place<'_>) -> bool {
+pub(super) fn has_unique_keys(place: &Place<'_>) -> bool {
     const LISTS: [&str; 5] = ["containers", "initContainers", "volumes", "volumeMounts", "volumeDevices"];
     place.steps.last().and_then(Option::as_deref).is_some_and(|name| LISTS.contains(&name))
 }

@@ -8,7 +8,7 @@ use crate::convert::val::literal;
 use crate::value::{Pointer, Text, Value};
 
 use super::directives::DIRECTIVE;
-use super::elements::{Element, missing_key};
+use super::elements::Element;
 use super::{Fragment, Overlay, Result, has_anchors, is_dynamic};
 
 impl<'a> Overlay<'_, 'a> {
@@ -175,7 +175,7 @@ impl<'a> Overlay<'_, 'a> {
         }
         if !is_same_in_apply || is_atomic_element {
             if selected.is_empty() {
-                return self.replaced(&plain, keys, place, at, fragment);
+                return self.written(&plain, keys, place, at, fragment);
             }
             return self.refuse(
                 at,
@@ -202,55 +202,6 @@ impl<'a> Overlay<'_, 'a> {
             }
         }
         Ok(())
-    }
-
-    /// Elements that are whole: existing ones with the same key are replaced.
-    fn replaced(
-        &self,
-        plain: &[Element<'_>],
-        keys: &[String],
-        place: &Place<'a>,
-        at: &Pointer,
-        mut fragment: Fragment,
-    ) -> Result<Fragment> {
-        let [key] = keys else {
-            return self.refuse(
-                at,
-                "a list that merges by several keys",
-                "server-side apply merges it by other ones",
-                "write a JSON patch",
-            );
-        };
-        let mut elements = Vec::new();
-        let mut names = Vec::new();
-        for element in plain {
-            let is_only_key = element.value.as_object().is_some_and(|members| members.len() == 1);
-            let Some(name) = element.value.get(key) else { return Err(missing_key(key, &element.at)) };
-            if !is_only_key {
-                return self.refuse(
-                    &element.at,
-                    "an element of a list",
-                    "server-side apply replaces such elements, and a JSON patch would have to merge them",
-                    "write a JSON patch",
-                );
-            }
-            elements.push(self.json(element.value, place, &element.at)?);
-            names.push(self.json(name, &place.member(key), &element.at.key(&**key))?);
-        }
-        if elements.is_empty() {
-            return Ok(fragment);
-        }
-        let variable = self.variable_of(place);
-        let own = Cel::atom(&*variable).maybe(key).or_value(Cel::text(""));
-        let is_other = match names.as_slice() {
-            [one] => own.compare(Operator::NotEqual, one.clone()),
-            _ => own.compare(Operator::In, Cel::List(names)).negated(),
-        };
-        let others = place.path.or(Cel::List(Vec::new())).call("filter", [Cel::atom(&*variable), is_other]);
-        fragment.patches.extend(place.guards());
-        fragment.patches.push(Patch::add(&place.location, Cel::List(elements).plus(others)));
-        fragment.touches.push(Cel::bool(true));
-        Ok(fragment)
     }
 }
 

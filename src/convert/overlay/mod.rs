@@ -10,6 +10,7 @@ mod leaf;
 mod legacy;
 mod lists;
 mod values;
+mod written;
 
 pub(super) use legacy::with_texts;
 pub(super) use values::json;
