@@ -79,8 +79,8 @@ impl Converted {
 
 type Result<T> = std::result::Result<T, Refusal>;
 
-/// Converts a rule. One for templates of several kinds needs an apply configuration for each: steps of a JSON patch are
-/// written where they are shorter.
+/// Converts a rule. One for templates of several kinds needs an apply configuration for each, and one that brings elements
+/// to the front a further mutation: steps of a JSON patch are written where they are shorter.
 pub(super) fn convert(
     input: &RuleInput<'_>,
     options: &Options,
@@ -89,7 +89,8 @@ pub(super) fn convert(
     let mut names = taken.clone();
     let converted = convert_as(input, options, &mut names)?;
     let is_repeated = |stage: &Stage| matches!(stage.change, Change::Apply(Cel::If { .. }));
-    if converted.is_templated && converted.stages.iter().any(is_repeated) {
+    let is_repeated = converted.is_templated && converted.stages.iter().any(is_repeated);
+    if is_repeated || converted.stages.len() > 1 {
         let mut other_names = taken.clone();
         let only_patches = RuleInput { only_patches: true, ..*input };
         if let Ok(other) = convert_as(&only_patches, options, &mut other_names)

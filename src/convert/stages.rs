@@ -115,11 +115,11 @@ impl Stage {
     pub(super) fn purpose(&self, before: &[Self]) -> Option<&'static str> {
         let only_reordered = before.iter().all(Self::only_reorders);
         match &self.change {
-            Change::Patch(_) if self.only_reorders() && only_reordered => {
-                Some("elements that match come first, as in the classic policy")
-            }
-            Change::Patch(_) if self.only_reorders() => {
+            Change::Patch(_) if self.only_reorders() && !only_reordered => {
                 Some("the elements that it names come first, as in the classic policy")
+            }
+            Change::Patch(_) if self.reorders() && only_reordered => {
+                Some("elements that match come first, as in the classic policy")
             }
             _ if before.is_empty() => None,
             _ if only_reordered => Some("the fields"),
@@ -138,6 +138,12 @@ impl Stage {
     /// Whether it writes lists of what lists have, in another order.
     pub(super) fn only_reorders(&self) -> bool {
         matches!(&self.change, Change::Patch(cel) if only_reorders(cel))
+    }
+
+    /// Whether it writes a list of what lists have, in another order, beside others.
+    fn reorders(&self) -> bool {
+        let is_step = |part: &Cel| matches!(part, Cel::Message { .. }) && only_reorders(part);
+        matches!(&self.change, Change::Patch(cel) if cel.any_part(&is_step))
     }
 
     pub(super) const fn is_apply(&self) -> bool {

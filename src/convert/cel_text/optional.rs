@@ -54,7 +54,7 @@ impl Cel {
     }
 
     /// The path without optional parts.
-    fn strict(&self) -> Self {
+    pub(in crate::convert) fn strict(&self) -> Self {
         match self {
             Self::Member { of, name, .. } => Self::strict(of).member(name),
             Self::Index { of, key, .. } => Self::strict(of).index((**key).clone()),
@@ -132,7 +132,7 @@ impl Cel {
             // The steps for the elements that meet a condition.
             Self::Call { of: Some(list), name: "transformList", arguments } => {
                 let Some((body, before)) = arguments.split_last() else { return self.clone() };
-                let own = before.iter().skip(2);
+                let own = before.iter().skip(2).chain(list.kept_by());
                 let conditions: Vec<&Self> = conditions.iter().copied().chain(own).collect();
                 let body = body.without_created(&conditions);
                 let arguments: Vec<Self> = before.iter().cloned().chain([body]).collect();
@@ -145,6 +145,25 @@ impl Cel {
                 list.without_created(conditions).call("reverse", [])
             }
             other => other.clone(),
+        }
+    }
+
+    /// The optional paths that lead to nothing where the condition holds.
+    pub(in crate::convert) fn missing(&self) -> Vec<Self> {
+        match self {
+            Self::Chain { operator: Operator::And, operands } => {
+                operands.iter().flat_map(Self::missing).collect()
+            }
+            Self::Not(test) => test.tested_path().into_iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What the elements of a filtered list meet.
+    fn kept_by(&self) -> Option<&Self> {
+        match self {
+            Self::Call { name: "filter", arguments, .. } => arguments.last(),
+            _ => None,
         }
     }
 
@@ -214,6 +233,7 @@ impl Cel {
                     .map(|field| Entry { value: inner(&field.value), ..field.clone() })
                     .collect(),
             },
+            Self::List(items) => Self::List(all(items)),
             other => other.clone(),
         }
     }

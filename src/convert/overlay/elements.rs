@@ -262,8 +262,8 @@ impl<'a> Overlay<'_, 'a> {
             return Ok(None);
         }
         let list = || place.path.or(Cel::List(Vec::new()));
-        let changes_test = changes_own_test(&value);
-        if changes_test && (!inner.patches.is_empty() || !inner.after.is_empty()) {
+        let is_split = !inner.patches.is_empty() && (inner.apply.is_some() || !inner.before.is_empty());
+        if changes_own_test(&value) && (is_split || !inner.after.is_empty()) {
             return self.refuse(
                 &element.at,
                 "an element that changes what its condition reads",

@@ -1,5 +1,7 @@
 //! Mutations of a rule that can be one.
 
+mod reordered;
+
 use super::cel_text::{Cel, joined_lists};
 use super::context::Variable;
 use super::dependence::depend;
@@ -15,7 +17,10 @@ pub(super) fn joined(stages: Vec<Stage>, variables: &[Variable]) -> Vec<Stage> {
         let place = (start..found.len()).find_map(|index| Some((index, both(&found[index], &stage)?)));
         match place {
             Some((index, joined)) => found[index] = joined,
-            None => found.push(stage),
+            None => match found.last_mut().and_then(|last| Some((reordered::with(last, &stage)?, last))) {
+                Some((joined, last)) => *last = joined,
+                None => found.push(stage),
+            },
         }
     }
     found
