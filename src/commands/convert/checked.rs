@@ -77,6 +77,17 @@ impl Checked {
         Self { name, proof, verdict, accepted: found }
     }
 
+    /// Whether all answers are equal because no object is changed, which says little.
+    pub(super) fn is_without_change(&self) -> bool {
+        matches!(self.verdict, Verdict::Equal | Verdict::EqualBut(_)) && self.proof.changed == 0
+    }
+
+    /// The verdict in words.
+    pub(super) fn words(&self) -> String {
+        let words = self.verdict.words();
+        if self.is_without_change() { format!("{words}, but nothing changed,") } else { words }
+    }
+
     /// Why something could not be compared, if so.
     pub(super) fn not_compared(&self) -> Option<String> {
         match &*self.proof.unknown {

@@ -17,11 +17,18 @@ const MAX_CHANGES: usize = 6;
 /// How long a value is shown.
 const MAX_CHARS: usize = 160;
 
+/// What is said where no object is changed.
+pub(super) const WITHOUT_CHANGE: &str =
+    "  no object shows that both make the same change: give some that the rules change, with -f";
+
 /// A line for each pair, and a block for each counterexample.
 pub(super) fn text(all: &[Checked]) -> String {
     let mut out = String::new();
     for checked in all {
         let _ = writeln!(out, "{}: {}", checked.name, summary(checked));
+        if checked.is_without_change() {
+            let _ = writeln!(out, "{WITHOUT_CHANGE}");
+        }
         for counterexample in checked.shown() {
             let _ = write!(out, "\n{}", block(&checked.name, counterexample));
         }
@@ -60,7 +67,7 @@ pub(super) fn summary(checked: &Checked) -> String {
         if *requests == 1 { "1 object".to_owned() } else { format!("{} objects", thousands(*requests)) };
     let verdict = match checked.verdict {
         Verdict::NotCompared if *requests > 0 => "compared only in part,".to_owned(),
-        _ => checked.verdict.words(),
+        _ => checked.words(),
     };
     format!(
         "{verdict} on {objects} ({} matched, {} changed{refused}; conditions covered: {coverage}{accepted}{stopped})",
@@ -260,7 +267,7 @@ pub(super) fn markdown(all: &[Checked]) -> String {
         );
         let verdict = match &checked.verdict {
             Verdict::Differs { .. } => format!("**{}**", checked.verdict.words()),
-            other => other.words(),
+            _ => checked.words().trim_end_matches(',').to_owned(),
         };
         let stopped = if checked.proof.stopped_early { ", stopped early" } else { "" };
         let _ = writeln!(

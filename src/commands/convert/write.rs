@@ -181,7 +181,12 @@ fn prove_all(
 fn report_proof(one: &Converted<'_>, checked: &Checked, semantics: Semantics, reporter: &mut Reporter) {
     let is_not_written = format!("{}: {} is not written", one.place(&Pointer::ROOT), checked.name);
     match &checked.verdict {
-        Verdict::Equal => reporter.summary(&format!("{}: {}", checked.name, text::summary(checked))),
+        Verdict::Equal => {
+            reporter.summary(&format!("{}: {}", checked.name, text::summary(checked)));
+            if checked.is_without_change() {
+                reporter.summary(text::WITHOUT_CHANGE);
+            }
+        }
         Verdict::NotCompared => {
             let why = checked.not_compared().unwrap_or_default();
             let message = format!(
