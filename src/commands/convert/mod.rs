@@ -246,7 +246,7 @@ enum Accepted {
     UnicodeCase,
     /// `ReplicaSet` and `ReplicationController`, which autogen of CEL policies does not know.
     Replicationcontroller,
-    /// Errors that NEW does not have: of conditions that another one decides, or with --check of requests that OLD denies.
+    /// Errors that NEW does not have: it admits a request that OLD denies, such as one with an image that is no reference.
     Errors,
 }
 
