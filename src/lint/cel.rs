@@ -1,9 +1,10 @@
 //! Conditions of CEL policies that do not depend on the request, and patches that change their own result again.
 
-use crate::cel::{Dialect, Env, Program, constant};
+use crate::cel::{Dialect, Env, Program, constant, constructed};
 use crate::diagnostics::Code;
 use crate::value::{Pointer, Text, Value};
 
+use super::identity::FIELDS;
 use super::{Lint, LintLevel};
 
 /// The lists of conditions in `spec`.
@@ -77,7 +78,7 @@ fn constant_variables(policy: &Value, dialect: Dialect, operations: &[&str]) -> 
     known
 }
 
-/// Adds findings about patches that append an element without a condition.
+/// Adds findings about patches that append an element, or replace a map, without a condition.
 pub(super) fn check_patches(policy: &Value, found: &mut Vec<Lint>) {
     let list = |path: &[&str]| policy.path(path).and_then(Value::as_array).unwrap_or_default();
     let is_creation = |rule: &Value| {
@@ -89,26 +90,95 @@ pub(super) fn check_patches(policy: &Value, found: &mut Vec<Lint>) {
         return;
     }
     for (index, mutation) in list(&["spec", "mutations"]).iter().enumerate() {
-        let expression = mutation.path(&["jsonPatch", "expression"]).and_then(Value::as_str);
-        if !expression.is_some_and(appends) {
-            continue;
-        }
-        let at = Pointer::ROOT.key("spec").key("mutations").index(index);
-        found.push(Lint {
-            code: Code::AddsAgain,
+        let expression =
+            mutation.path(&["jsonPatch", "expression"]).and_then(Value::as_str).unwrap_or_default();
+        let again = appends(expression).then(|| {
+            let message = "the patch adds one more element each time that the object is updated".to_owned();
+            let help = "add a condition that looks for the element, or match the operation CREATE alone";
+            (Code::AddsAgain, message, help)
+        });
+        let replaced = replaced_map(expression).map(|map| {
+            let message =
+                format!("a patch of `{map}` replaces all that is there, and not only what it names");
+            (Code::ReplacesMap, message, "use an apply configuration, or add each key by its own path")
+        });
+        let at = Pointer::ROOT.key("spec").key("mutations").index(index).key("jsonPatch").key("expression");
+        found.extend(again.into_iter().chain(replaced).map(|(code, message, help)| Lint {
+            code,
             level: LintLevel::Warning,
             rule: None,
-            pointer: at.key("jsonPatch").key("expression"),
-            message: "the patch adds one more element each time that the object is updated".to_owned(),
-            help: "add a condition that looks for the element, or match the operation CREATE alone",
+            pointer: at.clone(),
+            message,
+            help,
             fix: None,
-        });
+        }));
     }
 }
 
 /// Whether an expression adds to the end of a list, whatever is in it.
 fn appends(expression: &str) -> bool {
+    ["/-\"", "/-'"].iter().any(|end| expression.contains(end)) && is_unconditional(expression)
+}
+
+fn is_unconditional(expression: &str) -> bool {
     const CONDITIONS: [&str; 4] = ["?", ".filter(", "exists", "has("];
-    let has_end = ["/-\"", "/-'"].iter().any(|end| expression.contains(end));
-    has_end && CONDITIONS.iter().all(|condition| !expression.contains(condition))
+    CONDITIONS.iter().all(|condition| !expression.contains(condition))
+}
+
+/// The map of all labels or annotations that a JSON patch sets, whatever is in it.
+fn replaced_map(expression: &str) -> Option<&'static str> {
+    let maps = ["/metadata/labels", "/metadata/annotations"].into_iter();
+    let mut replaced = maps.filter(|map| sets(expression, map) && is_unconditional(expression));
+    replaced.next()
+}
+
+/// Whether a JSON patch adds or replaces the value at a path, which it names in quotes.
+fn sets(expression: &str, path: &str) -> bool {
+    let has =
+        |text: &str| ['"', '\''].iter().any(|quote| expression.contains(&format!("{quote}{text}{quote}")));
+    has(path) && (has("add") || has("replace"))
+}
+
+/// Whether an apply configuration gives a field of the object a text of its own.
+fn sets_text(expression: &str, dialect: Dialect, field: &[&str]) -> bool {
+    let at = field.iter().fold(Pointer::ROOT, |at, key| at.key(*key));
+    let Some(set) = constructed(expression, dialect, &at).and_then(|set| expression.get(set)) else {
+        return false;
+    };
+    let value = set.strip_prefix(field.last().copied().unwrap_or_default()).map(str::trim_start);
+    let value = value.and_then(|value| value.strip_prefix(':')).map(str::trim_start);
+    value.is_some_and(|value| value.starts_with(['"', '\'']))
+}
+
+/// Adds findings about mutations that make another object of the one they change.
+pub(super) fn check_identity(policy: &Value, group: &str, found: &mut Vec<Lint>) {
+    let dialect = if group == "policies.kyverno.io" { Dialect::Kyverno } else { Dialect::Kubernetes };
+    let list = |name| policy.path(&["spec", name]).and_then(Value::as_array).unwrap_or_default();
+    let conditions: Vec<String> = list("matchConditions").iter().map(Value::to_json).collect();
+    for (index, mutation) in list("mutations").iter().enumerate() {
+        let at = Pointer::ROOT.key("spec").key("mutations").index(index);
+        let text = |kind| mutation.path(&[kind, "expression"]).and_then(Value::as_str);
+        for (field, what) in FIELDS {
+            let (name, path) = (field.join("."), format!("/{}", field.join("/")));
+            let is_tested = conditions.iter().any(|condition| condition.contains(&format!("object.{name}")));
+            let kind = if text("applyConfiguration").is_some_and(|text| sets_text(text, dialect, field)) {
+                "applyConfiguration"
+            } else if text("jsonPatch").is_some_and(|text| sets(text, &path) && is_unconditional(text)) {
+                "jsonPatch"
+            } else {
+                continue;
+            };
+            if !is_tested {
+                found.push(Lint {
+                    code: Code::ChangesIdentity,
+                    level: LintLevel::Warning,
+                    rule: None,
+                    pointer: at.key(kind).key("expression"),
+                    message: format!("the mutation sets `{name}`: {what}"),
+                    help: "remove the field, or write a condition if the objects of that name are meant",
+                    fix: None,
+                });
+            }
+        }
+    }
 }

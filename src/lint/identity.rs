@@ -8,7 +8,7 @@ use crate::value::{Pointer, Value};
 use super::{Lint, LintLevel, Rule, WrittenPatch};
 
 /// The fields, with what the API server does. Checked with a policy on a real one.
-const FIELDS: [(&[&str], &str); 4] = [
+pub(super) const FIELDS: [(&[&str], &str); 4] = [
     (&["metadata", "name"], "an object that is created gets the name, and every update is refused"),
     (&["metadata", "namespace"], "the API server refuses the object"),
     (&["kind"], "the API server refuses the object"),

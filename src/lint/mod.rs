@@ -65,6 +65,7 @@ pub fn lint(policy: &Value, evaluated: &[Text]) -> Vec<Lint> {
     if group != "kyverno.io" {
         cel::check(policy, group, &mut found);
         cel::check_patches(policy, &mut found);
+        cel::check_identity(policy, group, &mut found);
         return found;
     }
     let at = Pointer::ROOT.key("spec").key("rules");

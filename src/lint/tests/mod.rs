@@ -1,3 +1,4 @@
+mod cel;
 mod reach;
 
 use crate::yaml::parse_value;
@@ -262,24 +263,6 @@ fn conditions_on_other_kinds_never_hold() {
 }
 
 #[test]
-fn a_cel_patch_that_appends_is_found() {
-    let of = |operations: &str, more: &str, expression: &str| {
-        let text = format!(
-            "{{apiVersion: policies.kyverno.io/v1, kind: MutatingPolicy, metadata: {{name: p}}, spec: {{{more} matchConstraints: \
-             {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [{operations}], resources: [services]}}]}}, \
-             mutations: [{{patchType: JSONPatch, jsonPatch: {{expression: \"{expression}\"}}}}]}}}}"
-        );
-        lint(&parse_value(&text).unwrap(), &[]).into_iter().map(|one| one.code).collect::<Vec<_>>()
-    };
-    let patch = "[JSONPatch{op: 'add', path: '/spec/ports/-', value: Object.spec.ports{port: 1}}]";
-    assert_eq!(of("CREATE, UPDATE", "", patch), [Code::AddsAgain]);
-    assert_eq!(of("CREATE", "", patch), []);
-    let condition = "matchConditions: [{name: a, expression: 'size(object.spec.ports) < 2'}],";
-    assert_eq!(of("UPDATE", condition, patch), []);
-    assert_eq!(of("UPDATE", "", &format!("object.spec.ports.exists(p, p.port == 1) ? [] : {patch}")), []);
-}
-
-#[test]
 fn labels_are_replaced_by_a_patch_of_the_whole_map() {
     let rule = |path: &str, value: &str| {
         format!("{MATCH}mutate:\n  patchesJson6902: |-\n    - {{op: add, path: {path}, value: {value}}}\n")
@@ -335,29 +318,6 @@ fn a_rule_for_pods_without_autogen_is_noted() {
     for (kind, evaluated) in [("Pod", &["r", "autogen-r"][..]), ("Service", &["r"]), ("Pod", &[])] {
         assert_eq!(codes(kind, evaluated), []);
     }
-}
-
-#[test]
-fn a_cel_condition_without_variables_is_constant() {
-    let of = |expression: &str| {
-        let text = format!(
-            "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {{name: p}}\nspec:\n  matchConditions:\n  - {{name: c, expression: \"{expression}\"}}\n"
-        );
-        let all = lint(&parse_value(&text).unwrap(), &[]).into_iter();
-        all.map(|one| format!("{} {}", one.code, one.message)).collect::<Vec<_>>()
-    };
-    assert_eq!(of("1 > 2"), ["KYV901 the condition `c` is always false: the policy never runs"]);
-    assert_eq!(of("true"), ["KYV909 the condition `c` is always true: it has no effect"]);
-    for expression in
-        ["object.metadata.name == 'a'", "has(object.spec)", "1 +", "1", "request.operation == 'UPDATE'"]
-    {
-        assert_eq!(of(expression), Vec::<String>::new(), "{expression}");
-    }
-    let of_creation = parse_value(
-        "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: p}\nspec:\n  matchConstraints: {resourceRules: \
-         [{operations: [CREATE]}]}\n  matchConditions: [{name: c, expression: \"request.operation == 'UPDATE'\"}]\n",
-    );
-    assert_eq!(lint(&of_creation.unwrap(), &[])[0].code, Code::NeverHolds);
 }
 
 /// The numbers of the divergences that a rule for Pods shows.
