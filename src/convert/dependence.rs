@@ -3,6 +3,8 @@
 //! The variables of a classic rule are those of the object before the rule. A mutation of a CEL policy sees the object as
 //! the mutations before left it.
 
+use crate::value::unescaped_token;
+
 use super::cel_text::{Cel, Entry, Operator, bound_names};
 use super::context::Variable;
 use super::patches::is_reordered;
@@ -446,9 +448,12 @@ fn pointer(path: &Cel) -> Vec<Name> {
         })
         .collect();
     let names = text.split('/').skip(1);
-    let unescaped = |name: &str| name.replace("~1", "/").replace("~0", "~");
     names
-        .map(|name| if name.contains(OPEN) || name == "-" { Name::Any } else { Name::Key(unescaped(name)) })
+        .map(
+            |name| {
+                if name.contains(OPEN) || name == "-" { Name::Any } else { Name::Key(unescaped_token(name)) }
+            },
+        )
         .collect()
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::value::{Pointer, Value};
+use crate::value::{Pointer, Value, unescaped_token};
 
 use super::cel_text::{Cel, Operator};
 use super::expression::{Mixed, Scope};
 use super::overlay::json;
-use super::patch_text::{Parsed, legacy_item, unescaped};
+use super::patch_text::{Parsed, legacy_item};
 use super::patches::{Location, Patch, holds_large, large_number};
 use super::path::Path;
 use super::place::Place;
@@ -311,7 +311,7 @@ impl<'a> Translation<'_, 'a> {
                 });
             }
             names.push(match step.1 {
-                Last::Key if !piece.contains("{{") => Some(unescaped(piece)),
+                Last::Key if !piece.contains("{{") => Some(unescaped_token(piece)),
                 _ => None,
             });
             is_visited = matches!(step.1, Last::Visited(_));
@@ -392,7 +392,7 @@ impl<'a> Translation<'_, 'a> {
             place.location = at.location.key(piece);
             return Ok((place, Last::Index(number)));
         }
-        Ok((at.member(&unescaped(piece)), Last::Key))
+        Ok((at.member(&unescaped_token(piece)), Last::Key))
     }
 
     fn add(&self, target: Target<'a>, value: Cel) -> Result<Operation, Refusal> {

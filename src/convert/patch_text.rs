@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::value::{Pointer, Value};
+use crate::value::{Pointer, Value, unescaped_token};
 use crate::variables::replace_variables;
 use crate::yaml::{Limits, Source, read};
 
@@ -107,7 +107,7 @@ pub(super) fn legacy_item(item: &Value) -> Value {
     let mut item = item.clone();
     let path = item.get("path").and_then(Value::as_str).unwrap_or_default();
     let path = if path.len() > 1 { path.strip_suffix('/').unwrap_or(path) } else { path }.to_owned();
-    let names: Vec<String> = path.split('/').skip(1).map(unescaped).collect();
+    let names: Vec<String> = path.split('/').skip(1).map(unescaped_token).collect();
     if let Some(value) = item.get("value") {
         let value = names
             .iter()
@@ -121,9 +121,4 @@ pub(super) fn legacy_item(item: &Value) -> Value {
     }
     item.insert("path", Value::from(path));
     item
-}
-
-/// A key as it is, not as a JSON pointer writes it.
-pub(super) fn unescaped(piece: &str) -> String {
-    piece.replace("~1", "/").replace("~0", "~")
 }

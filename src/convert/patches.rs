@@ -1,6 +1,6 @@
 //! Steps of JSON patches, as one expression.
 
-use crate::value::Value;
+use crate::value::{Value, escaped_token};
 
 use super::cel_text::{Cel, Operator, concatenation};
 use super::problem::Problem;
@@ -16,7 +16,7 @@ impl Location {
     }
 
     pub(super) fn key(&self, key: &str) -> Self {
-        let escaped = key.replace('~', "~0").replace('/', "~1");
+        let escaped = escaped_token(key);
         self.with(vec![Cel::text(format!("/{escaped}"))])
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::value::{Text, Value};
+use crate::value::{Text, Value, escaped_token};
 
 use super::values::{forms, is_secret, values_of_other_types};
 use super::{Known, REDACTED, Secrets};
@@ -168,7 +168,7 @@ impl TaintTracker {
                 Value::Object(members) => {
                     for (key, member) in members.iter() {
                         let old = before.and_then(|before| before.get(key));
-                        let in_path = || written(&key.replace('~', "~0").replace('/', "~1"));
+                        let in_path = || written(&escaped_token(key));
                         if old.is_none() && !written(key) && !in_path() {
                             known.texts.add_key(key, false);
                         }

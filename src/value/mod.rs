@@ -36,7 +36,7 @@ pub use map::{Entry, Key, Map, MapIter, OccupiedEntry, VacantEntry};
 pub use number::Number;
 pub use object::{GroupVersionKind, ObjectRef};
 pub use path_set::{PathSet, Step, are_aligned};
-pub use pointer::{Pointer, Segment};
+pub use pointer::{Pointer, Segment, escaped_token, unescaped_token};
 pub use quantity::{Quantity, QuantityError};
 pub use shortest::{aligned, shortest_changes};
 pub use version::{Version, VersionError};

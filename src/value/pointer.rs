@@ -90,12 +90,22 @@ impl Pointer {
         for segment in &self.0 {
             out.push('/');
             match segment {
-                Segment::Key(key) => out.push_str(&key.replace('~', "~0").replace('/', "~1")),
+                Segment::Key(key) => out.push_str(&escaped_token(key)),
                 Segment::Index(index) => out.push_str(&index.to_string()),
             }
         }
         out
     }
+}
+
+/// A key as a token of a JSON pointer (RFC 6901).
+pub fn escaped_token(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+/// The key that a token of a JSON pointer stands for.
+pub fn unescaped_token(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
 }
 
 impl FromIterator<Segment> for Pointer {

@@ -1,6 +1,6 @@
 //! What is known of a text before it is evaluated.
 
-use crate::value::{Step, Text};
+use crate::value::{Step, Text, escaped_token, unescaped_token};
 
 use super::Access;
 use crate::cel::ast::{Expr, Kind};
@@ -37,8 +37,7 @@ impl Access {
                     list.map_or_else(unknown, |list| vec![Prefix { lists: vec![list], ..whole(INDEX) }])
                 }
                 ("escapeKey", Some(target), [key]) if self.is_global(target, "jsonpatch") => {
-                    let escaped =
-                        |key: Prefix| Prefix { text: key.text.replace('~', "~0").replace('/', "~1"), ..key };
+                    let escaped = |key: Prefix| Prefix { text: escaped_token(&key.text), ..key };
                     self.texts(key).into_iter().map(escaped).collect()
                 }
                 _ => unknown(),
@@ -81,7 +80,7 @@ pub(super) fn pointer(text: &Prefix) -> Option<Vec<Step>> {
     let (mut path, mut lists) = (Vec::new(), text.lists.iter());
     while let Some(token) = tokens.next().filter(|token| !is_index(token)) {
         if !token.contains(INDEX) {
-            path.push(Step::Key(Text::from(token.replace("~1", "/").replace("~0", "~"))));
+            path.push(Step::Key(Text::from(unescaped_token(token))));
         } else if token == INDEX && lists.next() == Some(&path) && tokens.peek().is_some() {
             path.push(Step::Elements);
         } else {

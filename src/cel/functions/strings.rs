@@ -6,6 +6,7 @@ use crate::cel::error::EvalError;
 use crate::cel::meter::Meter;
 use crate::cel::text::quoted;
 use crate::cel::value::Val;
+use crate::value::escaped_token;
 
 type Result = std::result::Result<Val, EvalError>;
 
@@ -45,7 +46,7 @@ pub(super) const ROWS: &[Row] = &[
         made(meter, quoted(args::text(args, 0)?))
     }),
     row("jsonpatch.escapeKey", "string_jsonpatch_escapeKey_string", "(string) string", |meter, args| {
-        made(meter, args::text(args, 0)?.replace('~', "~0").replace('/', "~1"))
+        made(meter, escaped_token(args::text(args, 0)?))
     }),
 ];
 

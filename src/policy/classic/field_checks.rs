@@ -10,7 +10,7 @@ use crate::pattern::{self, is_wildcard};
 use crate::policy::fields::{any_of, given, list, string};
 use crate::policy::kinds::KindSelector;
 use crate::policy::warning::{Warning, WarningCause};
-use crate::value::{GroupVersionKind, Pointer, Segment, Text, Value};
+use crate::value::{GroupVersionKind, Pointer, Segment, Text, Value, unescaped_token};
 
 use super::paths::{UNKNOWN, patch_operations};
 use super::warnings::meant_anchor;
@@ -130,7 +130,7 @@ impl<'a> Checker<'a> {
         let mut schemas = self.schemas.clone();
         self.path = Pointer::ROOT;
         for token in string(operation, "path").split('/').skip(1) {
-            let name = token.replace("~1", "/").replace("~0", "~");
+            let name = unescaped_token(token);
             let elements: Vec<Schema<'a>> = elements(&schemas).collect();
             schemas = match name.parse::<usize>() {
                 Ok(index) if !elements.is_empty() => {

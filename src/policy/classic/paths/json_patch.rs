@@ -1,7 +1,7 @@
 //! Which paths of an object a JSON patch reads and writes.
 
 use crate::policy::classic::variable_checks::MAX_NESTING;
-use crate::value::{PathSet, Step, Value};
+use crate::value::{PathSet, Step, Value, unescaped_token};
 use crate::variables::replace_variables;
 use crate::yaml;
 
@@ -111,7 +111,7 @@ fn known(path: &str) -> Option<Vec<Vec<Step>>> {
         if token.contains(UNKNOWN) || indexes > MAX_INDEXES || token.contains(INDEX) && token != INDEX {
             break;
         }
-        let key = Step::Key(token.replace("~1", "/").replace("~0", "~").into());
+        let key = Step::Key(unescaped_token(token).into());
         // An index is a key of a map.
         let as_elements = paths.iter().filter(|_| is_index(token)).map(|path| below(path, &Step::Elements));
         let as_keys = paths.iter().filter(|_| token != INDEX).map(|path| below(path, &key));
