@@ -36,21 +36,17 @@ fn suite(name: &str, (failures, errors, skipped): (usize, usize, usize), cases: 
     text
 }
 
-/// Whether a result is that of a rule on an object, of which there is one.
-const fn is_verdict(result: FindingResult) -> bool {
-    !matches!(result, FindingResult::Warning | FindingResult::Note)
-}
-
-/// Whether a result fails its case: what is only noted has no other element that readers show.
-const fn is_failure(result: FindingResult) -> bool {
-    matches!(result, FindingResult::Failed | FindingResult::Warning | FindingResult::Note)
+/// Whether a result is not that of a rule on an object, of which there is one. It fails its case: there is no
+/// other element that readers show.
+const fn is_note_or_warning(result: FindingResult) -> bool {
+    matches!(result, FindingResult::Warning | FindingResult::Note)
 }
 
 fn case(finding: &Finding, group: &FindingGroup, subject: &str) -> String {
     let (class, message) = (escaped(&finding.title), escaped(&finding.message));
     // Of two cases with one name, readers show one.
     let is_named = finding.policy.is_empty() || finding.title.contains(&*finding.policy);
-    let name = match finding.code.filter(|_| !is_verdict(finding.result)) {
+    let name = match finding.code.filter(|_| is_note_or_warning(finding.result)) {
         Some(code) => escaped(&format!("{subject}: {code}")),
         None if is_named => escaped(subject),
         None => escaped(&format!("{subject}: {}", finding.policy)),
@@ -83,7 +79,7 @@ impl FindingWriter for JunitFindings {
             group.findings.iter().filter(|finding| is(finding.result)).count()
         };
         let counts = (
-            count(is_failure),
+            count(|result| result == FindingResult::Failed || is_note_or_warning(result)),
             count(|result| result == FindingResult::Error),
             count(|result| result == FindingResult::Skipped),
         );
