@@ -57,10 +57,7 @@ fn refused(engine: &Engine, report: &ObjectReport) -> Option<CheckFinding> {
 
 /// That policies make an object of another namespace or kind of it.
 fn moved(report: &ObjectReport) -> Option<String> {
-    let fields: [&[&str]; 3] = [&["apiVersion"], &["kind"], &["metadata", "namespace"]];
-    let is_other =
-        |field: &&[&str]| report.before.path(field).is_some_and(|was| report.after.path(field) != Some(was));
-    let field = fields.into_iter().find(is_other)?;
+    let field = report.changed_identity().filter(|field| *field != ["metadata", "name"])?;
     Some(format!("{}: it is not that of the request", field.join(".")))
 }
 

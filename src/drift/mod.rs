@@ -61,19 +61,29 @@ struct Sides<'a> {
     is_incomplete: bool,
 }
 
+fn object_namespace(object: &Value) -> Option<&Value> {
+    object.path(&["metadata", "namespace"])
+}
+
 impl<'a> Sides<'a> {
     fn new(engine: &Engine, report: &'a ObjectReport) -> Option<Self> {
         let kind = GroupVersionKind::of(&report.before)?;
         report.before.path(&["metadata", "name"])?;
+        let mut after = report.after.clone();
+        if let (Some(namespace), None) = (object_namespace(&report.before), object_namespace(&after)) {
+            // The API server fills it in.
+            let metadata = after.as_object_mut().and_then(|after| after.get_mut("metadata")?.as_object_mut());
+            metadata.map(|metadata| metadata.insert("namespace".into(), namespace.clone()));
+        }
         let settings = engine.settings();
         let view = |object: &Value| {
             settings.admission.as_ref().and_then(|admission| admission.view(object, &kind).ok())
         };
-        let (in_git, predicted) = (view(&report.before), view(&report.after));
+        let (in_git, predicted) = (view(&report.before), view(&after));
         let is_incomplete = in_git.is_none() || predicted.is_none();
         let (in_git, predicted) = match (in_git, predicted) {
             (Some(in_git), Some(predicted)) => (in_git, predicted),
-            _ => (report.before.clone(), report.after.clone()),
+            _ => (report.before.clone(), after),
         };
         let config = with_data(&report.before, &in_git);
         let writers = Writers::of(report);
@@ -91,12 +101,7 @@ impl<'a> Sides<'a> {
 
     /// That policies give the object another name, namespace or kind: no object of the cluster is ever the one in Git.
     fn renamed(&self) -> Option<DriftField> {
-        let identity: [&[&str]; 4] =
-            [&["metadata", "name"], &["metadata", "namespace"], &["kind"], &["apiVersion"]];
-        let is_other = |path: &&[&str]| {
-            self.report.before.path(path).is_some_and(|was| self.report.after.path(path) != Some(was))
-        };
-        let path = identity.into_iter().find(is_other)?;
+        let path = self.report.changed_identity()?;
         let field = path.iter().fold(Pointer::ROOT, |at, key| at.key(*key));
         let steps = path.iter().map(|key| DriftStep::Key((*key).into())).collect();
         Some(DriftField { path: steps, kind: DriftKind::Identity, cause: cause(&self.writers, &field) })

@@ -136,6 +136,18 @@ impl ObjectReport {
         self.before != self.after
     }
 
+    /// The field of the kind, namespace or name that is another one after the policies. A namespace that they remove is none:
+    /// the API server fills it in, as asked of a real one.
+    pub fn changed_identity(&self) -> Option<&'static [&'static str]> {
+        const FIELDS: [&[&str]; 4] =
+            [&["apiVersion"], &["kind"], &["metadata", "namespace"], &["metadata", "name"]];
+        FIELDS.into_iter().find(|field| {
+            let [before, after] = [&self.before, &self.after].map(|object| object.path(field));
+            let is_empty = after.is_none_or(|value| value.as_str() == Some(""));
+            before.is_some() && before != after && !(is_empty && field.ends_with(&["namespace"]))
+        })
+    }
+
     /// Drops the object before and after each rule, where nothing reads them any more: the outcomes have `null` there.
     pub fn drop_changes(&mut self) {
         for rule in self.policies.iter_mut().flat_map(|policy| &mut policy.rules) {

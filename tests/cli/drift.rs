@@ -137,6 +137,20 @@ fn an_object_that_gets_another_name_is_never_in_sync() {
 }
 
 #[test]
+fn an_object_whose_namespace_is_removed_stays_in_it() {
+    let remove = policy(
+        "remove",
+        "kinds: [ConfigMap]",
+        "patchesJson6902: \"[{op: remove, path: /metadata/namespace}]\"",
+    );
+    let folder = Folder::new(&[("policies.yaml", &remove), ("objects.yaml", OBJECTS)]);
+    for tool in ["argocd", "flux"] {
+        let run = folder.run(&["drift", "-q", "-p", "policies.yaml", "-f", "objects.yaml", "--tool", tool]);
+        assert_eq!(run.code, Some(0), "{tool}: {}", run.stdout);
+    }
+}
+
+#[test]
 fn rules_with_targets_are_noted() {
     let targets = "targets: [{apiVersion: apps/v1, kind: Deployment, name: web.v1, namespace: shop}], \
                    patchStrategicMerge: {spec: {replicas: 7}}";
