@@ -1,8 +1,10 @@
 //! Rules for Pods that autogen writes no rules for controllers of.
 
+use std::collections::BTreeSet;
+
 use crate::diagnostics::Code;
 use crate::policy::{AUTOGEN_ANNOTATION, KindSelector};
-use crate::value::{Text, Value};
+use crate::value::Value;
 
 use super::{Lint, LintLevel, Rule};
 
@@ -10,30 +12,38 @@ use super::{Lint, LintLevel, Rule};
 const CONTROLLERS: [&str; 7] =
     ["DaemonSet", "Deployment", "Job", "StatefulSet", "ReplicaSet", "ReplicationController", "CronJob"];
 
-/// Adds a finding about a rule that is for Pods and for no controller, although the policy does not say so. `rules` are all
-/// rules of the policy.
-pub(super) fn check(
-    policy: &Value,
-    (rule, rules): (&Rule<'_>, &[Rule<'_>]),
-    evaluated: &[Text],
-    found: &mut Vec<Lint>,
-) {
-    let is_chosen = policy.path(&["metadata", "annotations", AUTOGEN_ANNOTATION]).is_some();
-    let names = |rule: &Rule<'_>, kinds: &[&str]| {
-        rule.kinds().any(|kind| kinds.contains(&&*KindSelector::parse(kind).kind))
-    };
-    let is_for_pods = names(rule, &["Pod"]) && !rules.iter().any(|other| names(other, &CONTROLLERS));
-    let Some(name) = rule.name().filter(|_| is_for_pods && !is_chosen && !rule.has_targets()) else {
-        return;
-    };
-    let is_generated = |other: &Text| other.strip_prefix("autogen-").is_some_and(|written| *written == *name);
-    if !evaluated.is_empty() && !evaluated.iter().any(is_generated) {
-        found.push(rule.found(
-            Code::NoAutogen,
-            LintLevel::Info,
-            rule.at.key("match"),
-            "autogen makes no rules of it: the templates of Deployments and other controllers stay as they are".to_owned(),
-            "set the annotation of autogen to `none` if Pods are meant, or remove what turns it off",
-        ));
+/// What a policy says of autogen.
+pub(super) struct Autogen<'p> {
+    /// The names of all rules, those of autogen included.
+    evaluated: &'p BTreeSet<&'p str>,
+    /// Whether the annotation says it, or a rule is for controllers.
+    is_chosen: bool,
+}
+
+impl<'p> Autogen<'p> {
+    pub(super) fn new(policy: &Value, rules: &[Rule<'_>], evaluated: &'p BTreeSet<&'p str>) -> Self {
+        let is_chosen = policy.path(&["metadata", "annotations", AUTOGEN_ANNOTATION]).is_some()
+            || rules.iter().any(|rule| names(rule, &CONTROLLERS));
+        Self { evaluated, is_chosen }
     }
+
+    /// Adds a finding about a rule that is for Pods and for no controller, although the policy does not say so.
+    pub(super) fn check(&self, rule: &Rule<'_>, found: &mut Vec<Lint>) {
+        let is_meant = self.is_chosen || self.evaluated.is_empty() || rule.has_targets();
+        let Some(name) = rule.name().filter(|_| !is_meant && names(rule, &["Pod"])) else { return };
+        if !self.evaluated.contains(&*format!("autogen-{name}")) {
+            found.push(rule.found(
+                Code::NoAutogen,
+                LintLevel::Info,
+                rule.at.key("match"),
+                "autogen makes no rules of it: the templates of Deployments and other controllers stay as they are".to_owned(),
+                "set the annotation of autogen to `none` if Pods are meant, or remove what turns it off",
+            ));
+        }
+    }
+}
+
+/// Whether a rule names one of these kinds.
+fn names(rule: &Rule<'_>, kinds: &[&str]) -> bool {
+    rule.kinds().any(|kind| kinds.contains(&&*KindSelector::parse(kind).kind))
 }

@@ -1,6 +1,6 @@
 //! Conditions of CEL policies that do not depend on the request, and patches that change their own result again.
 
-use crate::cel::{Dialect, Env, Program, constant, constructed};
+use crate::cel::{Access, Dialect, Env, Program, constant, constructed};
 use crate::diagnostics::Code;
 use crate::value::{Pointer, Text, Value};
 
@@ -10,9 +10,13 @@ use super::{Lint, LintLevel};
 /// The lists of conditions in `spec`.
 const CONDITIONS: [&str; 2] = ["matchConditions", "targetMatchConditions"];
 
+fn dialect(group: &str) -> Dialect {
+    if group == "policies.kyverno.io" { Dialect::Kyverno } else { Dialect::Kubernetes }
+}
+
 /// Adds findings about conditions that always have the same value.
 pub(super) fn check(policy: &Value, group: &str, found: &mut Vec<Lint>) {
-    let dialect = if group == "policies.kyverno.io" { Dialect::Kyverno } else { Dialect::Kubernetes };
+    let dialect = dialect(group);
     let operations = operations(policy);
     let known = constant_variables(policy, dialect, &operations);
     for list in CONDITIONS {
@@ -79,7 +83,7 @@ fn constant_variables(policy: &Value, dialect: Dialect, operations: &[&str]) -> 
 }
 
 /// Adds findings about patches that append an element, or replace a map, without a condition.
-pub(super) fn check_patches(policy: &Value, found: &mut Vec<Lint>) {
+pub(super) fn check_patches(policy: &Value, group: &str, found: &mut Vec<Lint>) {
     let list = |path: &[&str]| policy.path(path).and_then(Value::as_array).unwrap_or_default();
     let is_creation = |rule: &Value| {
         let operations = rule.get("operations").and_then(Value::as_array).unwrap_or_default();
@@ -97,7 +101,7 @@ pub(super) fn check_patches(policy: &Value, found: &mut Vec<Lint>) {
             let help = "add a condition that looks for the element, or match the operation CREATE alone";
             (Code::AddsAgain, message, help)
         });
-        let replaced = replaced_map(expression).map(|map| {
+        let replaced = replaced_map(expression, dialect(group)).map(|map| {
             let message =
                 format!("a patch of `{map}` replaces all that is there, and not only what it names");
             (Code::ReplacesMap, message, "use an apply configuration, or add each key by its own path")
@@ -126,17 +130,23 @@ fn is_unconditional(expression: &str) -> bool {
 }
 
 /// The map of all labels or annotations that a JSON patch sets, whatever is in it.
-fn replaced_map(expression: &str) -> Option<&'static str> {
+fn replaced_map(expression: &str, dialect: Dialect) -> Option<&'static str> {
     let maps = ["/metadata/labels", "/metadata/annotations"].into_iter();
-    let mut replaced = maps.filter(|map| sets(expression, map) && is_unconditional(expression));
+    let mut replaced = maps.filter(|map| sets(expression, dialect, map) && is_unconditional(expression));
     replaced.next()
 }
 
 /// Whether a JSON patch adds or replaces the value at a path, which it names in quotes.
-fn sets(expression: &str, path: &str) -> bool {
+fn sets(expression: &str, dialect: Dialect, path: &str) -> bool {
     let has =
         |text: &str| ['"', '\''].iter().any(|quote| expression.contains(&format!("{quote}{text}{quote}")));
-    has(path) && (has("add") || has("replace"))
+    if !(has(path) && (has("add") || has("replace"))) {
+        return false;
+    }
+    let mut access = Access::new(dialect, false);
+    access.write(expression);
+    let at = path.split('/').skip(1).fold(Pointer::ROOT, |at, name| at.key(name));
+    !access.writes.is_everything() && access.writes.contains(&at)
 }
 
 /// Whether an apply configuration gives a field of the object a text of its own.
@@ -152,7 +162,7 @@ fn sets_text(expression: &str, dialect: Dialect, field: &[&str]) -> bool {
 
 /// Adds findings about mutations that make another object of the one they change.
 pub(super) fn check_identity(policy: &Value, group: &str, found: &mut Vec<Lint>) {
-    let dialect = if group == "policies.kyverno.io" { Dialect::Kyverno } else { Dialect::Kubernetes };
+    let dialect = dialect(group);
     let list = |name| policy.path(&["spec", name]).and_then(Value::as_array).unwrap_or_default();
     let conditions: Vec<String> = list("matchConditions").iter().map(Value::to_json).collect();
     for (index, mutation) in list("mutations").iter().enumerate() {
@@ -163,7 +173,9 @@ pub(super) fn check_identity(policy: &Value, group: &str, found: &mut Vec<Lint>)
             let is_tested = conditions.iter().any(|condition| condition.contains(&format!("object.{name}")));
             let kind = if text("applyConfiguration").is_some_and(|text| sets_text(text, dialect, field)) {
                 "applyConfiguration"
-            } else if text("jsonPatch").is_some_and(|text| sets(text, &path) && is_unconditional(text)) {
+            } else if text("jsonPatch")
+                .is_some_and(|text| sets(text, dialect, &path) && is_unconditional(text))
+            {
                 "jsonPatch"
             } else {
                 continue;

@@ -1,5 +1,7 @@
 //! Conditions that can never hold, and deprecated forms of them.
 
+use std::collections::BTreeMap;
+
 use crate::diagnostics::Code;
 use crate::patch::Anchor;
 use crate::pattern::Operator;
@@ -179,6 +181,9 @@ impl Finder<'_, '_> {
 
     /// Whether no object of the rule has one of these kinds. Of rules for Pods, autogen makes some for other kinds.
     fn is_other_kind(&self, wanted: &[&str]) -> bool {
+        if self.rule.names_subresources() {
+            return false;
+        }
         let kinds: Vec<_> = self.rule.kinds().map(|kind| KindSelector::parse(kind).kind).collect();
         let is_plain = |text: &str| !text.contains(['*', '?', '{', '|', '!', '&']);
         !kinds.is_empty()
@@ -206,11 +211,11 @@ impl Finder<'_, '_> {
 
     /// Two conditions that cannot hold at once: one key that equals two texts.
     fn contradictions(&mut self, conditions: &[Value], at: &Pointer) {
-        let mut seen: Vec<(&str, &str)> = Vec::new();
+        let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
         for (index, condition) in conditions.iter().enumerate() {
             let Some((key, value)) = equality(condition) else { continue };
-            match seen.iter().find(|(other, _)| *other == key) {
-                Some((_, other)) if *other != value => self.found.push(self.rule.found(
+            match seen.get(key) {
+                Some(other) if *other != value => self.found.push(self.rule.found(
                     Code::NeverHolds,
                     LintLevel::Warning,
                     at.index(index),
@@ -220,7 +225,9 @@ impl Finder<'_, '_> {
                     "write the conditions below `any`, or use `AnyIn` with both values",
                 )),
                 Some(_) => {}
-                None => seen.push((key, value)),
+                None => {
+                    seen.insert(key, value);
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::diagnostics::Code;
-use crate::patch::{Anchor, is_unsupported_directive};
+use crate::patch::{Anchor, has_anchor, is_unsupported_directive};
 use crate::pattern::Range;
 use crate::policy::{each_expression, is_variable_without_text};
 use crate::semantics::Divergence;
@@ -79,15 +79,14 @@ pub(super) fn check(rule: &Rule<'_>, lints: &mut Vec<Lint>) {
 }
 
 /// Adds findings about rules with targets that have other rules beside them.
-pub(super) fn check_all(rules: &[Rule<'_>], evaluated: &[Text], lints: &mut Vec<Lint>) {
+pub(super) fn check_all(rules: &[Rule<'_>], evaluated: &BTreeSet<&str>, lints: &mut Vec<Lint>) {
     if let Some(rule) = rules.iter().find(|rule| rule.has_targets()).filter(|_| rules.len() > 1) {
         lints.push(found(rule, Divergence::WholePolicyRequest, rule.at.key("mutate").key("targets")));
     }
-    let is_written =
-        |name: &str| rules.iter().any(|rule| rule.name().is_some_and(|written| *written == *name));
-    let is_generated = |name: &Text| {
+    let written: BTreeSet<Text> = rules.iter().filter_map(Rule::name).collect();
+    let is_generated = |name: &&str| {
         let source = name.strip_prefix("autogen-cronjob-").or_else(|| name.strip_prefix("autogen-"));
-        source.is_some_and(is_written) && !is_written(name)
+        source.is_some_and(|source| written.contains(source)) && !written.contains(*name)
     };
     // Where autogen makes rules, Kyverno makes them of all rules for Pods.
     if evaluated.iter().any(is_generated) {
@@ -367,24 +366,4 @@ fn is_rounded(number: &Number) -> bool {
 /// Whether a node has an anchor.
 fn is_anchored(node: &Value) -> bool {
     has_anchor(node, &[Anchor::Condition, Anchor::Global, Anchor::Add])
-}
-
-/// Whether a node has one of these anchors, as the key of a member.
-pub(super) fn has_anchor(node: &Value, anchors: &[Anchor]) -> bool {
-    let mut open = vec![node];
-    while let Some(node) = open.pop() {
-        match node {
-            Value::Object(members) => {
-                let is_one =
-                    |key: &Text| Anchor::parse(key).is_some_and(|(anchor, _)| anchors.contains(&anchor));
-                if members.keys().any(is_one) {
-                    return true;
-                }
-                open.extend(members.values());
-            }
-            Value::Array(items) => open.extend(items.iter()),
-            _ => {}
-        }
-    }
-    false
 }

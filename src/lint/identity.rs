@@ -16,11 +16,11 @@ pub(super) const FIELDS: [(&[&str], &str); 4] = [
 ];
 
 /// Adds a finding for each of the fields that a patch of the rule sets to something else.
-pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
-    for patch in rule.patches() {
+pub(super) fn check(rule: &Rule<'_>, patches: &[WrittenPatch<'_>], found: &mut Vec<Lint>) {
+    for patch in patches {
         for (field, what) in FIELDS {
-            let Some((at, value)) = written(&patch, field) else { continue };
-            if is_other(rule, &patch, field, value) {
+            let Some((at, value)) = written(patch, field) else { continue };
+            if is_other(rule, patch, field, value) {
                 let name = field.join(".");
                 let what = if rule.has_targets() { "the API server refuses the change" } else { what };
                 found.push(rule.found(
@@ -71,7 +71,8 @@ fn is_other(rule: &Rule<'_>, patch: &WrittenPatch<'_>, field: &[&str], value: &V
         let conditions = conditions.to_json();
         places.iter().any(|place| conditions.contains(place))
     };
-    if is_variable || patch.conditions.iter().any(is_tested) {
+    let is_unknown = matches!(field, ["kind" | "apiVersion"]) && rule.names_subresources();
+    if is_variable || is_unknown || patch.conditions.iter().any(is_tested) {
         return false;
     }
     let known: Vec<String> = rule.selected(field);

@@ -2,18 +2,31 @@
 
 use crate::admission::{Admission, minimal};
 use crate::semantics::Divergence;
-use crate::value::{GroupVersionKind, Value};
+use crate::value::{GroupVersionKind, Value, unescaped_token};
 
-use super::{Lint, Rule, divergences, patches};
+use super::{Lint, MAX_COMPARED, Rule, WrittenPatch, divergences, patches};
 
 /// Adds findings about `replace` of fields that objects of the kinds need not have, if nothing looks for them before.
-pub(super) fn check(rule: &Rule<'_>, earlier: &[Rule<'_>], found: &mut Vec<Lint>) {
+pub(super) fn check(
+    rule: &Rule<'_>,
+    patches: &[WrittenPatch<'_>],
+    earlier: &[Rule<'_>],
+    found: &mut Vec<Lint>,
+) {
+    let is_replace = |operation: &Value| operation.get("op").and_then(Value::as_str) == Some("replace");
+    let replaces =
+        |patch: &&WrittenPatch<'_>| patch.conditions.is_empty() && patch.operations.iter().any(is_replace);
+    let mut patches = patches.iter().filter(replaces).peekable();
+    if patches.peek().is_none() || earlier.len() > MAX_COMPARED {
+        return;
+    }
+    let earlier: Vec<String> = earlier.iter().filter_map(Rule::mutate).map(Value::to_json).collect();
     let kinds = patches::kinds(rule).unwrap_or_default();
     // Objects with the fewest fields, as the API server stores them.
     let admission = Admission::default();
     let smallest = |kind: &GroupVersionKind| admission.view(&minimal(kind, "object")?, kind).ok();
     let smallest: Vec<Value> = kinds.iter().filter_map(smallest).collect();
-    for patch in rule.patches().into_iter().filter(|patch| patch.conditions.is_empty()) {
+    for patch in patches {
         let may_fail = |(index, operation): (usize, &Value)| {
             let text = |name| operation.get(name).and_then(Value::as_str);
             let (Some("replace"), Some(path)) = (text("op"), text("path")) else { return false };
@@ -27,18 +40,18 @@ pub(super) fn check(rule: &Rule<'_>, earlier: &[Rule<'_>], found: &mut Vec<Lint>
                 && !is_selected
                 && !path.contains("{{")
                 && smallest.iter().any(|object| lacks_member(object, path))
-                && !may_set(earlier, path)
+                && !may_set(&earlier, path)
         };
-        if patch.operations.iter().enumerate().any(may_fail) {
-            found.push(divergences::found(rule, Divergence::ReplaceOfMissing, patch.at));
+        if patch.operations.iter().take(MAX_COMPARED).enumerate().any(may_fail) {
+            found.push(divergences::found(rule, Divergence::ReplaceOfMissing, patch.at.clone()));
         }
     }
 }
 
-/// Whether rules may set a field, given as a JSON pointer: they name its last part.
-fn may_set(rules: &[Rule<'_>], path: &str) -> bool {
-    let name = unescaped(path.rsplit('/').next().unwrap_or_default());
-    rules.iter().filter_map(Rule::mutate).any(|mutate| mutate.to_json().contains(&name))
+/// Whether mutations, given as JSON, may set a field, given as a JSON pointer: they name its last part.
+fn may_set(mutations: &[String], path: &str) -> bool {
+    let name = unescaped_token(path.rsplit('/').next().unwrap_or_default());
+    mutations.iter().any(|mutation| mutation.contains(&name))
 }
 
 /// Whether an object lacks a member of a map that a JSON pointer leads to over maps. The image of a container is no field that
@@ -49,7 +62,7 @@ fn lacks_member(object: &Value, path: &str) -> bool {
     for part in path.split('/').skip(1) {
         let next = match node.as_array() {
             Some(_) => part.parse().ok().and_then(|index| node.at(index)),
-            None => node.get(&unescaped(part)),
+            None => node.get(&unescaped_token(part)),
         };
         match next {
             Some(next) => node = next,
@@ -57,8 +70,4 @@ fn lacks_member(object: &Value, path: &str) -> bool {
         }
     }
     false
-}
-
-fn unescaped(part: &str) -> String {
-    part.replace("~1", "/").replace("~0", "~")
 }

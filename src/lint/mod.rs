@@ -19,7 +19,10 @@ mod suppression;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use crate::diagnostics::Code;
+use crate::policy::KindSelector;
 use crate::value::{Pointer, Text, Value};
 use crate::yaml::parse_value;
 
@@ -28,6 +31,10 @@ pub use suppression::{Suppression, suppressions};
 
 /// The nesting of loops and overlays that is looked at.
 const MAX_NESTING: usize = 64;
+
+/// How many rules nearby, patches of a rule, operations of a patch and filters are compared with one another. More of them only
+/// a program writes, and comparing all would take too long.
+const MAX_COMPARED: usize = 64;
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +71,7 @@ pub fn lint(policy: &Value, evaluated: &[Text]) -> Vec<Lint> {
     let mut found = Vec::new();
     if group != "kyverno.io" {
         cel::check(policy, group, &mut found);
-        cel::check_patches(policy, &mut found);
+        cel::check_patches(policy, group, &mut found);
         cel::check_identity(policy, group, &mut found);
         return found;
     }
@@ -73,19 +80,22 @@ pub fn lint(policy: &Value, evaluated: &[Text]) -> Vec<Lint> {
     let place = |(index, value)| Rule { value, at: at.index(index) };
     let rules = rules.iter().enumerate().filter(|(_, rule)| rule.get("mutate").is_some());
     let rules: Vec<Rule<'_>> = rules.map(place).collect();
+    let evaluated: BTreeSet<&str> = evaluated.iter().map(Text::as_str).collect();
+    let autogen = autogen::Autogen::new(policy, &rules, &evaluated);
     for (index, rule) in rules.iter().enumerate() {
+        let patches = rule.patches();
         conditions::check(rule, &mut found);
         operations::check_filters(rule, &mut found);
         operations::check_exclude(rule, &mut found);
         operations::check(rule, &mut found);
-        patches::check(rule, &mut found);
-        identity::check(rule, &mut found);
-        missing::check(rule, &rules[..index], &mut found);
+        patches::check(rule, &patches, &mut found);
+        identity::check(rule, &patches, &mut found);
+        missing::check(rule, &patches, &rules[..index], &mut found);
         divergences::check(rule, &mut found);
-        autogen::check(policy, (rule, &rules), evaluated, &mut found);
+        autogen.check(rule, &mut found);
     }
     order::check(policy, &rules, &mut found);
-    divergences::check_all(&rules, evaluated, &mut found);
+    divergences::check_all(&rules, &evaluated, &mut found);
     found
 }
 
@@ -132,7 +142,7 @@ impl<'v> Rule<'v> {
         list.iter().filter_map(Value::as_str)
     }
 
-    /// The patches of the rule and of its loops. A JSON patch that is no YAML is left out.
+    /// The patches of the rule and of its loops, the first [`MAX_COMPARED`]. A JSON patch that is no YAML is left out.
     fn patches(&self) -> Vec<WrittenPatch<'v>> {
         let conditions: Vec<&Value> = self.value.get("preconditions").into_iter().collect();
         let mut found = Vec::new();
@@ -141,16 +151,16 @@ impl<'v> Rule<'v> {
             .map(|mutate| (mutate, self.at.key("mutate"), conditions, MAX_NESTING))
             .into_iter()
             .collect();
-        while let Some((part, at, conditions, depth)) = open.pop() {
-            if let Some(overlay) = part.get("patchStrategicMerge") {
-                let (at, conditions) = (at.key("patchStrategicMerge"), conditions.clone());
-                found.push(WrittenPatch { at, overlay: Some(overlay), operations: Vec::new(), conditions });
-            }
+        while let Some((part, at, conditions, depth)) = open.pop().filter(|_| found.len() < MAX_COMPARED) {
             let patch = part.get("patchesJson6902").and_then(Value::as_str);
             if let Some(operations) = patch.and_then(|patch| parse_value(patch).ok()) {
                 let operations = operations.as_array().unwrap_or_default().to_vec();
                 let (at, conditions) = (at.key("patchesJson6902"), conditions.clone());
                 found.push(WrittenPatch { at, overlay: None, operations, conditions });
+            }
+            if let Some(overlay) = part.get("patchStrategicMerge") {
+                let (at, conditions) = (at.key("patchStrategicMerge"), conditions.clone());
+                found.push(WrittenPatch { at, overlay: Some(overlay), operations: Vec::new(), conditions });
             }
             let loops = part.get("foreach").and_then(Value::as_array).unwrap_or_default();
             for (index, one) in loops.iter().enumerate().filter(|_| depth > 0).rev() {
@@ -170,6 +180,11 @@ impl<'v> Rule<'v> {
     /// The selectors of kinds of all filters.
     fn kinds(&self) -> impl Iterator<Item = &'v str> {
         self.filters().into_iter().flat_map(|filter| Self::texts(filter, "kinds"))
+    }
+
+    /// Whether it is for subresources, whose objects may have another kind: that of `Deployment/scale` is `Scale`.
+    fn names_subresources(&self) -> bool {
+        self.kinds().any(|kind| !KindSelector::parse(kind).subresource.is_empty())
     }
 
     /// Whether `match` or `exclude` look at labels or annotations, which the rule may set.

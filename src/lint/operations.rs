@@ -1,17 +1,19 @@
 //! Objects and requests that a rule cannot match, or for which it can do nothing.
 
+use std::collections::BTreeSet;
+
 use crate::diagnostics::Code;
 use crate::pattern;
 use crate::policy::KindSelector;
 use crate::value::{Text, Value};
 
-use super::{Lint, LintLevel, Rule};
+use super::{Lint, LintLevel, MAX_COMPARED, Rule};
 
 /// Adds findings about filters below `all` that no object matches together.
 pub(super) fn check_filters(rule: &Rule<'_>, found: &mut Vec<Lint>) {
     let all = rule.value.path(&["match", "all"]).and_then(Value::as_array).unwrap_or_default();
     for field in ["kinds", "namespaces", "names"] {
-        let lists: Vec<Vec<Text>> = all.iter().map(|filter| plain(filter, field)).collect();
+        let lists: Vec<BTreeSet<Text>> = all.iter().map(|filter| plain(filter, field)).collect();
         let lists: Vec<_> = lists.iter().filter(|list| !list.is_empty()).collect();
         let Some((first, others)) = lists.split_first() else { continue };
         if first.iter().any(|one| others.iter().all(|list| list.contains(one))) {
@@ -28,10 +30,10 @@ pub(super) fn check_filters(rule: &Rule<'_>, found: &mut Vec<Lint>) {
 }
 
 /// The values of a list of a filter; none if it has patterns or variables. Kinds are without their groups and versions.
-fn plain(filter: &Value, field: &str) -> Vec<Text> {
+fn plain(filter: &Value, field: &str) -> BTreeSet<Text> {
     let texts: Vec<&str> = Rule::texts(filter, field).collect();
     if texts.iter().any(|text| text.contains(['*', '?', '{'])) {
-        return Vec::new();
+        return BTreeSet::new();
     }
     let name =
         |text: &&str| if field == "kinds" { KindSelector::parse(text).kind } else { Text::from(*text) };
@@ -47,8 +49,12 @@ pub(super) fn check_exclude(rule: &Rule<'_>, found: &mut Vec<Lint>) {
     let filters =
         |block: &str, of: &str| rule.value.path(&[block, of]).and_then(Value::as_array).unwrap_or_default();
     let [any, all] = ["any", "all"].map(|of| filters("match", of));
+    if any.len().max(all.len()) > MAX_COMPARED {
+        return;
+    }
     // Whether all objects of a filter are excluded, which any filter below `any` does alone.
-    let [one, together] = ["any", "all"].map(|of| filters("exclude", of));
+    let [one, together] =
+        ["any", "all"].map(|of| filters("exclude", of)).map(|all| &all[..all.len().min(MAX_COMPARED)]);
     let is_excluded = |filter: &Value| {
         let is_covered = |kind| {
             one.iter().any(|excluded| covers(excluded, filter, kind))

@@ -4,9 +4,9 @@ use crate::diagnostics::Code;
 use crate::patch::{Anchor, split_anchor};
 use crate::value::{Text, Value};
 
-use super::{Lint, LintLevel, MAX_NESTING, Rule};
+use super::{Lint, LintLevel, MAX_COMPARED, MAX_NESTING, Rule};
 
-/// Adds the findings about rules of a policy that come after one another.
+/// Adds the findings about rules of a policy that come after one another, at most [`MAX_COMPARED`] rules apart.
 pub(super) fn check(policy: &Value, rules: &[Rule<'_>], found: &mut Vec<Lint>) {
     if policy.path(&["spec", "applyRules"]).and_then(Value::as_str) == Some("One") {
         check_one(rules, found);
@@ -17,11 +17,11 @@ pub(super) fn check(policy: &Value, rules: &[Rule<'_>], found: &mut Vec<Lint>) {
 
 /// Adds findings about rules of a policy with `applyRules: One` that run only where an earlier rule finds nothing to change.
 fn check_one(rules: &[Rule<'_>], found: &mut Vec<Lint>) {
+    let always: Vec<bool> = rules.iter().map(|rule| always_applies(rule.value)).collect();
     for (index, rule) in rules.iter().enumerate() {
-        let earlier = rules[..index].iter().find(|earlier| {
-            always_applies(earlier.value) && earlier.value.get("match") == rule.value.get("match")
-        });
-        let Some(earlier) = earlier else { continue };
+        let mut earlier = index.saturating_sub(MAX_COMPARED)..index;
+        let earlier = earlier.find(|&earlier| always[earlier] && have_one_match(&rules[earlier], rule));
+        let Some(earlier) = earlier.map(|earlier| &rules[earlier]) else { continue };
         let name = earlier.name().unwrap_or_default();
         found.push(rule.found(
             Code::RuleBehindAnother,
@@ -33,14 +33,22 @@ fn check_one(rules: &[Rule<'_>], found: &mut Vec<Lint>) {
     }
 }
 
+fn have_one_match(one: &Rule<'_>, other: &Rule<'_>) -> bool {
+    one.value.get("match") == other.value.get("match")
+}
+
 /// Adds findings about rules whose changes a later rule replaces, all of them and on all objects.
 fn check_overwritten(rules: &[Rule<'_>], found: &mut Vec<Lint>) {
+    let fields: Vec<Option<Vec<Leaf<'_>>>> = rules.iter().map(|rule| fields(rule.value)).collect();
+    let always: Vec<bool> = rules.iter().map(|rule| always_applies(rule.value)).collect();
     for (index, rule) in rules.iter().enumerate() {
-        for later in &rules[index + 1..] {
-            let is_after = later.value.get("match") == rule.value.get("match")
+        let Some(set) = &fields[index] else { continue };
+        for (at, later) in rules.iter().enumerate().skip(index + 1).take(MAX_COMPARED) {
+            let is_overwritten = have_one_match(later, rule)
                 && has_no_condition(later.value)
-                && !later.selects_metadata();
-            if is_after && overwrites(later.value, rule.value) {
+                && !later.selects_metadata()
+                && fields[at].as_ref().is_some_and(|later| overwrites(later, set));
+            if is_overwritten {
                 let name = later.name().unwrap_or_default();
                 found.push(rule.found(
                     Code::OverwrittenRule,
@@ -52,31 +60,29 @@ fn check_overwritten(rules: &[Rule<'_>], found: &mut Vec<Lint>) {
                 break;
             }
             // A rule in between may look at the fields.
-            if !always_applies(later.value) {
+            if !always[at] {
                 break;
             }
         }
     }
 }
 
+/// The fields that the overlay of a rule sets, at most [`MAX_COMPARED`]; `None` if it does something else, or sets more.
+fn fields(rule: &Value) -> Option<Vec<Leaf<'_>>> {
+    let mutate = rule.get("mutate")?.as_object().filter(|mutate| mutate.len() == 1)?;
+    let mut leaves = Vec::new();
+    Leaves { path: Vec::new(), found: &mut leaves }.add(mutate.get("patchStrategicMerge")?)?;
+    Some(leaves)
+}
+
 /// Whether an overlay without conditions sets every field that another one sets.
-fn overwrites(later: &Value, earlier: &Value) -> bool {
-    let [later, earlier] = [later, earlier].map(|rule| {
-        let mutate = rule.get("mutate")?.as_object()?;
-        if mutate.len() > 1 {
-            return None;
-        }
-        let mut leaves = Vec::new();
-        Leaves { path: Vec::new(), found: &mut leaves }.add(mutate.get("patchStrategicMerge")?)?;
-        Some(leaves)
-    });
-    let (Some(later), Some(earlier)) = (later, earlier) else { return false };
+fn overwrites(later: &[Leaf<'_>], earlier: &[Leaf<'_>]) -> bool {
     let is_plain = later.iter().all(|leaf| {
         !leaf.is_added
             && !leaf.has_variable
             && leaf.path.iter().all(|step| !matches!(step, Step::Elements(false)))
     });
-    let covers = |one: &Leaf, other: &Leaf| {
+    let covers = |one: &Leaf<'_>, other: &Leaf<'_>| {
         one.path.len() == other.path.len()
             && one.path.iter().zip(&other.path).all(|steps| match steps {
                 (Step::Key(key), Step::Key(other)) => key == other,
@@ -91,30 +97,30 @@ fn overwrites(later: &Value, earlier: &Value) -> bool {
 }
 
 /// A field that an overlay sets.
-struct Leaf {
-    path: Vec<Step>,
+struct Leaf<'v> {
+    path: Vec<Step<'v>>,
     /// Whether it is set only where it is missing.
     is_added: bool,
     has_variable: bool,
 }
 
-#[derive(Clone)]
-enum Step {
-    Key(String),
+#[derive(Clone, Copy)]
+enum Step<'v> {
+    Key(&'v str),
     /// Containers, and whether it is all of them.
     Elements(bool),
 }
 
 /// The fields that an overlay sets, in maps and in containers that a condition selects.
-struct Leaves<'f> {
-    path: Vec<Step>,
-    found: &'f mut Vec<Leaf>,
+struct Leaves<'v, 'f> {
+    path: Vec<Step<'v>>,
+    found: &'f mut Vec<Leaf<'v>>,
 }
 
-impl Leaves<'_> {
+impl<'v> Leaves<'v, '_> {
     /// Adds those of a map; `None` if the overlay is of another form.
-    fn add(&mut self, overlay: &Value) -> Option<()> {
-        if self.path.len() > MAX_NESTING {
+    fn add(&mut self, overlay: &'v Value) -> Option<()> {
+        if self.path.len() > MAX_NESTING || self.found.len() > MAX_COMPARED {
             return None;
         }
         for (key, member) in overlay.as_object()? {
@@ -128,7 +134,7 @@ impl Leaves<'_> {
                 Some(_) => return None,
             };
             let name = split_anchor(key).map_or(&**key, |(name, _)| name);
-            self.path.push(Step::Key(name.to_owned()));
+            self.path.push(Step::Key(name));
             match member {
                 Value::Object(members) if !members.is_empty() && !is_added => self.add(member)?,
                 Value::Array(items) if name == "containers" && !is_added => {

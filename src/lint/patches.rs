@@ -1,74 +1,60 @@
 //! Patches that change their own result again, or more than they name.
 
+use std::collections::BTreeSet;
+
 use crate::admission::KindSchemas;
 use crate::diagnostics::Code;
-use crate::patch::{Anchor, ListStrategy, Schemas, split_anchor};
+use crate::patch::{Anchor, ListStrategy, Schemas, has_anchor, split_anchor};
 use crate::policy::KindSelector;
 use crate::semantics::Divergence;
 use crate::value::{GroupVersionKind, Pointer, Value};
-use crate::yaml::parse_value;
 
-use super::{Lint, LintLevel, MAX_NESTING, Rule, divergences, guards};
+use super::{Lint, LintLevel, MAX_NESTING, Rule, WrittenPatch, divergences, guards};
 
 /// Adds the findings about the patches of a rule.
-pub(super) fn check(rule: &Rule<'_>, found: &mut Vec<Lint>) {
-    let Some(mutate) = rule.mutate() else { return };
-    let guards = Guards {
-        is_for_creation: is_for_creation(rule),
-        selects_metadata: rule.selects_metadata(),
-        conditions: rule.value.get("preconditions").into_iter().collect(),
-    };
+pub(super) fn check(rule: &Rule<'_>, patches: &[WrittenPatch<'_>], found: &mut Vec<Lint>) {
     let schemas = Schemas::kubernetes();
     let kinds = kinds(rule).unwrap_or_default();
+    let guards = String::new();
     let mut finder =
-        Finder { rule, kinds, schemas: &schemas, path: Vec::new(), is_new: false, guards: Vec::new(), found };
-    finder.part(mutate, &rule.at.key("mutate"), &guards, MAX_NESTING);
+        Finder { rule, kinds, schemas: &schemas, path: Vec::new(), is_new: false, guards, found };
+    let is_for_creation = is_for_creation(rule);
+    for patch in patches {
+        match patch.overlay {
+            None if is_for_creation => {}
+            None => finder.json_patch(patch),
+            Some(overlay) if !finder.kinds.is_empty() => {
+                finder.guards = patch.conditions.iter().map(|conditions| conditions.to_json()).collect();
+                finder.overlay(overlay, &patch.at, MAX_NESTING);
+            }
+            Some(_) => {}
+        }
+    }
 }
 
-/// Whether the rule runs once for each object.
+/// Whether the rule runs once for each object. Kyverno registers rules for the operations CREATE and UPDATE, if they name
+/// none.
 fn is_for_creation(rule: &Rule<'_>) -> bool {
     let is_creation = |filter| Rule::texts(filter, "operations").eq(["CREATE"]);
     let filters = rule.filters();
     let excluded = rule.value.path(&["exclude", "any"]).and_then(Value::as_array).unwrap_or_default();
-    // Kyverno registers rules for the operations CREATE and UPDATE, if they name none.
-    let is_update = |filter| Rule::texts(filter, "operations").any(|operation| operation == "UPDATE");
+    // Of updates of all objects, whatever their kinds are.
+    let is_update = |filter: &Value| {
+        let mut members = filter.get("resources").and_then(Value::as_object).into_iter().flatten();
+        filter.as_object().is_some_and(|parts| parts.len() == 1)
+            && Rule::texts(filter, "operations").any(|operation| operation == "UPDATE")
+            && members.all(|(name, _)| matches!(&**name, "kinds" | "operations"))
+            && (filter.path(&["resources", "kinds"]).is_none()
+                || rule
+                    .kinds()
+                    .all(|kind| Rule::texts(filter, "kinds").any(|other| other == kind || other == "*")))
+    };
     !filters.is_empty() && filters.into_iter().all(is_creation) || excluded.iter().any(is_update)
 }
 
-/// What may keep a rule from adding an element again.
-#[derive(Clone)]
-struct Guards<'r> {
-    is_for_creation: bool,
-    /// Whether it selects objects by labels or annotations.
-    selects_metadata: bool,
-    /// The conditions of the rule, and of the loops around a patch.
-    conditions: Vec<&'r Value>,
-}
-
-impl Guards<'_> {
-    /// Whether an element that an operation of a patch adds may be there only once. `path` is that of the element.
-    fn keep_from_repeating(&self, path: &str, operations: &[Value]) -> bool {
-        let text = |operation: &Value, name: &str| {
-            operation.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
-        let list = path.rsplit_once('/').map_or("", |(list, _)| list);
-        let is_written_whole = |operation: &Value| text(operation, "path") == list;
-        let writes_metadata = |operation: &Value| text(operation, "path").starts_with("/metadata/");
-        self.is_for_creation
-            || operations.iter().any(is_written_whole)
-            || self.selects_metadata && operations.iter().any(writes_metadata)
-            || self.conditions_keep_out(operations)
-    }
-
-    /// Whether conditions may be false once the operations of a patch are made.
-    fn conditions_keep_out(&self, operations: &[Value]) -> bool {
-        let path = |operation: &'_ Value| {
-            operation.get("path").and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
-        let paths: Vec<String> = operations.iter().map(path).collect();
-        let names: Vec<&str> = paths.iter().map(|path| last_name(path)).collect();
-        self.conditions.iter().any(|conditions| guards::may_keep_out(conditions, &names))
-    }
+/// Whether conditions may be false once fields with these names are set.
+fn keep_out(conditions: &[&Value], names: &[&str]) -> bool {
+    conditions.iter().any(|conditions| guards::may_keep_out(conditions, names))
 }
 
 /// The last name in a JSON pointer that is no index.
@@ -123,58 +109,47 @@ struct Finder<'r, 'f> {
     path: Vec<Option<String>>,
     /// Whether the place is below one where nothing of the object stays: a field that is only added, or a replaced list.
     is_new: bool,
-    /// The conditions of the overlay.
-    guards: Vec<&'r Value>,
+    /// The conditions of the overlay, as JSON.
+    guards: String,
     found: &'f mut Vec<Lint>,
 }
 
-impl<'r> Finder<'r, '_> {
-    /// The patches of a mutation or of a loop.
-    fn part(&mut self, part: &'r Value, at: &Pointer, guards: &Guards<'r>, depth: usize) {
-        if let Some(patch) = part.get("patchesJson6902").and_then(Value::as_str) {
-            self.json_patch(patch, &at.key("patchesJson6902"), guards);
-        }
-        if let Some(overlay) = part.get("patchStrategicMerge").filter(|_| !self.kinds.is_empty()) {
-            self.guards = guards.conditions.clone();
-            self.overlay(overlay, &at.key("patchStrategicMerge"), depth);
-        }
-        if depth == 0 {
-            return;
-        }
-        let loops = part.get("foreach").and_then(Value::as_array).unwrap_or_default();
-        for (index, one) in loops.iter().enumerate() {
-            let mut guards = guards.clone();
-            guards.conditions.extend(one.get("preconditions"));
-            self.part(one, &at.key("foreach").index(index), &guards, depth - 1);
-        }
-    }
-
+impl Finder<'_, '_> {
     /// A JSON patch, as far as no condition guards it.
-    fn json_patch(&mut self, patch: &str, at: &Pointer, guards: &Guards<'_>) {
-        let Ok(operations) = parse_value(patch) else { return };
-        let operations = operations.as_array().unwrap_or_default();
-        for operation in operations {
-            let text = |name| operation.get(name).and_then(Value::as_str);
-            let (Some(op), Some(path)) = (text("op"), text("path")) else { continue };
-            let is_addition = matches!(op, "add" | "copy");
-            if is_addition && is_element(path) && !guards.keep_from_repeating(path, operations) {
+    fn json_patch(&mut self, patch: &WrittenPatch<'_>) {
+        let path = |operation: &'_ Value| {
+            operation.get("path").and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let paths: Vec<String> = patch.operations.iter().map(path).collect();
+        let written: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
+        let names: Vec<&str> = paths.iter().map(|path| last_name(path)).collect();
+        // What may keep the rule from adding an element again.
+        let is_guarded = keep_out(&patch.conditions, &names)
+            || self.rule.selects_metadata() && paths.iter().any(|path| path.starts_with("/metadata/"));
+        let [labels, annotations] =
+            ["labels", "annotations"].map(|name| (name, keep_out(&patch.conditions, &[name])));
+        for (operation, path) in patch.operations.iter().zip(&paths) {
+            let Some(op) = operation.get("op").and_then(Value::as_str) else { continue };
+            let list = path.rsplit_once('/').map_or("", |(list, _)| list);
+            if matches!(op, "add" | "copy") && is_element(path) && !is_guarded && !written.contains(list) {
                 self.found.push(self.rule.found(
                     Code::AddsAgain,
                     LintLevel::Warning,
-                    at.clone(),
+                    patch.at.clone(),
                     format!("`{op}` to `{path}` adds one more element each time that the object is updated"),
                     "add a precondition that looks for the element, or match the operation CREATE alone",
                 ));
             }
             let is_map = matches!(op, "add" | "replace")
-                && operation.get("value").is_some_and(|value| value.as_object().is_some())
-                && !guards.conditions_keep_out(std::slice::from_ref(operation))
-                && !guards.is_for_creation;
-            if is_map && ["/metadata/labels", "/metadata/annotations"].iter().any(|map| path.ends_with(map)) {
+                && operation.get("value").is_some_and(|value| value.as_object().is_some());
+            let replaces = |(name, is_guarded): (&str, bool)| {
+                !is_guarded && path.strip_suffix(name).is_some_and(|parent| parent.ends_with("/metadata/"))
+            };
+            if is_map && (replaces(labels) || replaces(annotations)) {
                 self.found.push(self.rule.found(
                     Code::ReplacesMap,
                     LintLevel::Warning,
-                    at.clone(),
+                    patch.at.clone(),
                     format!("`{op}` of `{path}` replaces all that is there, and not only what it names"),
                     "use patchStrategicMerge, or add each key by its own path",
                 ));
@@ -200,11 +175,11 @@ impl<'r> Finder<'r, '_> {
             if let Some(items) = member.as_array() {
                 let merge_key = self.merge_key();
                 // An element with global anchors alone is only tested.
-                let selects = |item: &Value| divergences::has_anchor(item, &[Anchor::Condition, Anchor::Add]);
+                let selects = |item: &Value| has_anchor(item, &[Anchor::Condition, Anchor::Add]);
                 if let Some(index) = items.iter().position(selects).filter(|_| self.is_list_without_names()) {
                     let at = at.index(index);
                     self.found.push(divergences::found(self.rule, Divergence::ListWithoutMergeKey, at));
-                } else if !self.is_new && !self.is_looked_for(name) && self.replaces(items) {
+                } else if !self.is_new && self.replaces(items) && !self.guards.contains(name) {
                     self.is_new = true;
                     self.found.push(self.rule.found(
                         Code::ReplacesList,
@@ -247,11 +222,6 @@ impl<'r> Finder<'r, '_> {
             self.is_new = is_new;
             self.path.pop();
         }
-    }
-
-    /// Whether a condition looks at fields of this name.
-    fn is_looked_for(&self, name: &str) -> bool {
-        self.guards.iter().any(|conditions| conditions.to_json().contains(name))
     }
 
     /// Whether a kind has a schema, in this or another version: Kubernetes has no schemas of versions that are gone.

@@ -27,6 +27,6 @@ pub use legacy::{LegacyBehavior, LegacyOverlay, LegacyPatches};
 pub use limits::Limit;
 pub use outcome::{FailedCondition, InlineResolver, Merged};
 pub use strategic::{
-    Anchor, AnchorOutcome, AnchorOutcomes, ListStrategy, MergeContext, Overlay, Schemas, anchors,
+    Anchor, AnchorOutcome, AnchorOutcomes, ListStrategy, MergeContext, Overlay, Schemas, anchors, has_anchor,
     is_unsupported_directive, overlay_constants, overlay_literals, overlay_paths, split_anchor,
 };

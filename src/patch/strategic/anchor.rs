@@ -1,5 +1,7 @@
 //! Anchors: keys in parentheses, with a modifier in front or none.
 
+use crate::value::{Text, Value};
+
 /// The kinds of anchors, as Kyverno's documentation names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
@@ -20,6 +22,26 @@ pub enum Anchor {
 /// The name in an anchored key, and whether the anchor tests its value; `None` for a plain key.
 pub fn split_anchor(key: &str) -> Option<(&str, bool)> {
     Anchor::parse(key).map(|(anchor, name)| (name, anchor != Anchor::Add))
+}
+
+/// Whether a node has one of these anchors, as the key of a member at any depth.
+pub fn has_anchor(node: &Value, anchors: &[Anchor]) -> bool {
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        match node {
+            Value::Object(members) => {
+                let is_one =
+                    |key: &Text| Anchor::parse(key).is_some_and(|(anchor, _)| anchors.contains(&anchor));
+                if members.keys().any(is_one) {
+                    return true;
+                }
+                open.extend(members.values());
+            }
+            Value::Array(items) => open.extend(items.iter()),
+            _ => {}
+        }
+    }
+    false
 }
 
 impl Anchor {

@@ -21,7 +21,7 @@ pub(super) mod schema;
 #[cfg(test)]
 mod examples;
 
-pub use anchor::{Anchor, split_anchor};
+pub use anchor::{Anchor, has_anchor, split_anchor};
 pub use anchor_outcomes::{AnchorOutcome, AnchorOutcomes, anchors};
 pub use builder::is_unsupported_directive;
 pub use context::MergeContext;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::jmespath::{Doubt, Expression, FixedClock, Runtime, SeededRandom};
-use crate::patch::Anchor;
+use crate::patch::{Anchor, has_anchor};
 use crate::pattern::{self, is_wildcard};
 use crate::policy::fields::{given, list, string};
 use crate::policy::kinds::KindSelector;
@@ -222,7 +222,8 @@ impl Finder<'_> {
                     if let Some(name) =
                         item.get("name").and_then(Value::as_text).filter(|name| is_wildcard(name))
                         && !name.contains("{{")
-                        && !has_condition(item)
+                        // Then it selects elements, and none is added.
+                        && !has_anchor(item, &[Anchor::Condition, Anchor::Global])
                     {
                         let at = self.at.key("name");
                         self.add_at(at, WarningCause::PlainWildcard { name: name.clone() });
@@ -244,24 +245,6 @@ impl Finder<'_> {
             _ => {}
         }
     }
-}
-
-/// Whether an element has a condition at any depth: then it selects elements, and none is added.
-fn has_condition(element: &Value) -> bool {
-    let mut open = vec![element];
-    while let Some(node) = open.pop() {
-        match node {
-            Value::Array(items) => open.extend(items.iter()),
-            Value::Object(members) => {
-                if members.keys().any(|key| Anchor::is_test_key(key)) {
-                    return true;
-                }
-                open.extend(members.values());
-            }
-            _ => {}
-        }
-    }
-    false
 }
 
 /// The anchor that is probably meant by a key that is none: `(name`, `+name)`, `+ (name)`.
