@@ -6,7 +6,8 @@ use crate::value::{Change, ChangeKind, PathSet, Pointer, Value, changes, changes
 use super::evaluation::Evaluation;
 use super::order_check::Step as PolicyStep;
 use super::rerun::{
-    Differences, Effect, Ran, Rerun, apply_change, has_same_elements, is_scalar, keeps_place, rerun,
+    Differences, Effect, ListPairs, Ran, Rerun, apply_change, has_same_elements, is_scalar, keeps_place,
+    rerun,
 };
 
 /// So many fields of a rule are tried, to find those that decide.
@@ -169,10 +170,11 @@ fn set_otherwise<'a>(
     fields: &'a [Default],
 ) -> Option<Vec<&'a Default>> {
     let (policy, earlier) = policies.split_last()?;
+    let mut pairs = ListPairs::default();
     let is_set_alone = |field: &Default| {
         [&field.written, &field.admitted].into_iter().flatten().all(is_scalar)
             && !policy.may_read(&field.field)
-            && keeps_place(&evaluation.placed.object, &field.field, policy.before)
+            && keeps_place(&evaluation.placed.object, &field.field, policy.before, &mut pairs)
     };
     let are_same = effects[..earlier.len()].iter().all(|effect| matches!(effect, Effect::Same));
     if !are_same || !fields.iter().all(is_set_alone) {

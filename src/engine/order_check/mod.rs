@@ -12,10 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::{Policy, PolicyException};
 use crate::report::{OrderDependence, PolicyReport};
-use crate::value::{PathSet, Pointer, Segment, Text, Value, are_aligned, changes};
+use crate::value::{PathSet, Pointer, Segment, Text, Value, changes};
 
 use super::evaluation::{Evaluation, PolicyRun};
 use super::family;
+use super::rerun::ListPairs;
 
 use known::{Known, have_same_metadata, known_effect};
 
@@ -367,8 +368,10 @@ impl<'a> Search<'a> {
     fn dependence(&self, policies: &[usize], one: &Ending, other: &Ending) -> OrderDependence {
         let settings = &self.evaluation.engine.settings;
         let fields = changes(&one.object, &other.object);
+        let objects = [&one.object, &other.object];
+        let mut pairs = ListPairs::default();
         let fields: BTreeSet<Pointer> =
-            fields.iter().map(|change| field(&change.pointer, [&one.object, &other.object])).collect();
+            fields.iter().map(|change| field(&change.pointer, objects, &mut pairs)).collect();
         OrderDependence {
             policies: self.names(policies),
             fields: fields.into_iter().collect(),
@@ -432,12 +435,12 @@ fn swapped(group: &[usize], (one, other): (usize, usize)) -> Vec<usize> {
 }
 
 /// The field of a difference: a list as a whole, unless it has the same elements in the same order in both objects.
-fn field(difference: &Pointer, objects: [&Value; 2]) -> Pointer {
+fn field<'v>(difference: &Pointer, objects: [&'v Value; 2], pairs: &mut ListPairs<'v>) -> Pointer {
     let mut nodes = objects.map(Some);
     let is_known = |segment: &&Segment| {
         let lists = nodes.map(|node| node.and_then(Value::as_array));
         let is_known = match lists {
-            [Some(one), Some(other)] => are_aligned(one, other),
+            [Some(one), Some(other)] => pairs.are_aligned(one, other),
             _ => true,
         };
         nodes = nodes.map(|node| match segment {

@@ -1,5 +1,6 @@
 //! What policies do with another state of the object: only those run again that a difference may concern.
 
+mod pairs;
 #[cfg(test)]
 mod tests;
 
@@ -8,11 +9,13 @@ use std::borrow::Cow;
 use crate::policy::{Policy, RulePaths};
 use crate::report::{Outcome, PolicyReport, SkipReason};
 use crate::value::{
-    Change, ChangeKind, Map, PathSet, Pointer, Segment, Step, Value, are_aligned, changes, changes_within,
+    Change, ChangeKind, Map, PathSet, Pointer, Segment, Step, Value, changes, changes_within,
 };
 
 use super::evaluation::{Evaluation, PolicyRun};
 use super::family;
+
+pub(super) use pairs::ListPairs;
 
 /// A policy that ran.
 pub(super) struct Ran<'a> {
@@ -57,8 +60,9 @@ impl Rerun {
     ) -> bool {
         let Ending::Differences(differences) = &self.ending else { return false };
         let after = ran.last().map_or(&evaluation.placed.object, |policy| policy.after);
+        let mut pairs = ListPairs::default();
         differences.iter().filter(|one| one.is_of_scalars()).any(|one| {
-            pointer_in(after, one).is_some_and(|pointer| {
+            pointer_in(after, one, &mut pairs).is_some_and(|pointer| {
                 has_same_elements([after, object], &pointer) && object.pointed(&pointer) != one.other()
             })
         })
@@ -232,10 +236,11 @@ impl Differences {
             _ => return false,
         }
         let mut is_set = Vec::with_capacity(self.found.len());
+        let mut pairs = ListPairs::default();
         for one in &self.found {
-            if !one.may_be_written(policy) || one.is_left(policy) {
+            if !one.may_be_written(policy) || one.is_left(policy, &mut pairs) {
                 is_set.push(false);
-            } else if one.is_overwritten(policy) {
+            } else if one.is_overwritten(policy, &mut pairs) {
                 is_set.push(true);
             } else {
                 return false;
@@ -300,7 +305,7 @@ impl Difference {
     }
 
     /// Whether a policy leaves the field as it is: it can only set it to other values, and would have.
-    fn is_left(&self, policy: &Ran<'_>) -> bool {
+    fn is_left<'v>(&'v self, policy: &Ran<'v>, pairs: &mut ListPairs<'v>) -> bool {
         let pointer = &self.change.pointer;
         let [before, after] = [policy.before, policy.after].map(|object| object.pointed(pointer));
         let (Some(value), true) = (before, before == after) else { return false };
@@ -310,24 +315,24 @@ impl Difference {
             !are_other.is_empty() && !are_other.contains(&false)
         };
         let mut rules = policy.rules().filter(|rule| rule.writes.overlaps(pointer));
-        rules.all(sets_others) && self.is_at_its_place(policy)
+        rules.all(sets_others) && self.is_at_its_place(policy, pairs)
     }
 
     /// Whether the field is at the same place before and after a policy as where the difference was found.
-    fn is_at_its_place(&self, policy: &Ran<'_>) -> bool {
-        let objects = [policy.before, policy.after];
-        objects.iter().all(|object| matches!(pointer_in(object, self), Some(Cow::Borrowed(_))))
+    fn is_at_its_place<'v>(&'v self, policy: &Ran<'v>, pairs: &mut ListPairs<'v>) -> bool {
+        let mut objects = [policy.before, policy.after].into_iter();
+        objects.all(|object| matches!(pointer_in(object, self, pairs), Some(Cow::Borrowed(_))))
     }
 
     /// Whether a policy sets the field to a value that it has in neither state.
-    fn is_overwritten(&self, policy: &Ran<'_>) -> bool {
+    fn is_overwritten<'v>(&'v self, policy: &Ran<'v>, pairs: &mut ListPairs<'v>) -> bool {
         let pointer = &self.change.pointer;
         let Some(after) = policy.after.pointed(pointer).filter(|value| is_scalar(value)) else {
             return false;
         };
         policy.before.pointed(pointer) != Some(after)
             && self.other() != Some(after)
-            && self.is_at_its_place(policy)
+            && self.is_at_its_place(policy, pairs)
     }
 }
 
@@ -381,10 +386,11 @@ pub(super) fn has_same_elements(objects: [&Value; 2], field: &Pointer) -> bool {
 }
 
 /// The other state that belongs to a state of the run.
-fn apply<'d>(differences: impl Iterator<Item = &'d Difference>, object: &Value) -> Option<Value> {
+fn apply<'d>(differences: impl Iterator<Item = &'d Difference>, object: &'d Value) -> Option<Value> {
     let mut other = object.clone();
+    let mut pairs = ListPairs::default();
     for one in differences {
-        let pointer = pointer_in(object, one)?;
+        let pointer = pointer_in(object, one, &mut pairs)?;
         // Where policies wrote into an empty map, it is in both states.
         let is_filled = || {
             let members = other.pointed(&pointer).map(Value::as_object);
@@ -422,6 +428,7 @@ pub(super) fn with_members(
     object: &Value,
 ) -> Option<Value> {
     let mut changed = object.clone();
+    let [mut of_object, mut of_policy] = [ListPairs::default(), ListPairs::default()];
     for change in changes {
         let Change { pointer, kind } = change;
         let present = object.pointed(pointer);
@@ -433,7 +440,10 @@ pub(super) fn with_members(
                 }
                 ChangeKind::Remove(value) => present == Some(value),
             };
-        if !is_free || !keeps_place(base, pointer, object) || moves_elements((base, after), pointer, object) {
+        if !is_free
+            || !keeps_place(base, pointer, object, &mut of_object)
+            || moves_elements((base, after), pointer, object, &mut of_policy)
+        {
             return None;
         }
         apply_change(kind, pointer, &mut changed)?;
@@ -442,7 +452,12 @@ pub(super) fn with_members(
 }
 
 /// Whether each list above a field has the same elements in both objects.
-pub(super) fn keeps_place(base: &Value, field: &Pointer, object: &Value) -> bool {
+pub(super) fn keeps_place<'v>(
+    base: &'v Value,
+    field: &Pointer,
+    object: &'v Value,
+    pairs: &mut ListPairs<'v>,
+) -> bool {
     let mut nodes = [base, object];
     for segment in field.segments() {
         let [one, other] = nodes;
@@ -450,7 +465,7 @@ pub(super) fn keeps_place(base: &Value, field: &Pointer, object: &Value) -> bool
             return true;
         }
         if let (Value::Array(one), Value::Array(other)) = (one, other)
-            && !are_aligned(one, other)
+            && !pairs.are_aligned(one, other)
         {
             return false;
         }
@@ -468,7 +483,12 @@ pub(super) fn keeps_place(base: &Value, field: &Pointer, object: &Value) -> bool
 
 /// Whether the elements of a list above a field have other places after a policy. Where the object has the same list as the
 /// policy, that is all the same.
-fn moves_elements((base, after): (&Value, &Value), field: &Pointer, object: &Value) -> bool {
+fn moves_elements<'v>(
+    (base, after): (&'v Value, &'v Value),
+    field: &Pointer,
+    object: &'v Value,
+    pairs: &mut ListPairs<'v>,
+) -> bool {
     let mut nodes = [base, after, object];
     for segment in field.segments() {
         let [base, after, object] = nodes;
@@ -476,7 +496,7 @@ fn moves_elements((base, after): (&Value, &Value), field: &Pointer, object: &Val
             return false;
         }
         if let (Value::Array(base), Value::Array(after)) = (base, after)
-            && !are_aligned(base, after)
+            && !pairs.are_aligned(base, after)
         {
             return true;
         }
@@ -494,7 +514,11 @@ fn moves_elements((base, after): (&Value, &Value), field: &Pointer, object: &Val
 
 /// Where a difference is in another state of the run: elements with a name keep it. `None` if elements of a list above
 /// came, went or moved that have none.
-fn pointer_in<'d>(object: &Value, difference: &'d Difference) -> Option<Cow<'d, Pointer>> {
+fn pointer_in<'d>(
+    object: &'d Value,
+    difference: &'d Difference,
+    pairs: &mut ListPairs<'d>,
+) -> Option<Cow<'d, Pointer>> {
     let pointer = &difference.change.pointer;
     let mut moved: Option<Vec<Segment>> = None;
     let mut nodes = [&difference.base, object];
@@ -504,11 +528,10 @@ fn pointer_in<'d>(object: &Value, difference: &'d Difference) -> Option<Cow<'d, 
         }
         let mut other = segment.clone();
         if let ([Value::Array(one), Value::Array(list)], Segment::Index(index)) = (nodes, segment)
-            && !are_aligned(one, list)
-            && one != list
+            && !pairs.have_same_places(one, list)
         {
             let is_element = depth + 1 == pointer.segments().len();
-            let place = if is_element { None } else { place_by_name(one.get(*index)?, one, list) }?;
+            let place = if is_element { None } else { pairs.place_by_name(*index, one, list) }?;
             moved.get_or_insert_with(|| pointer.segments().to_vec())[depth] = Segment::Index(place);
             other = Segment::Index(place);
         }
@@ -523,14 +546,6 @@ fn pointer_in<'d>(object: &Value, difference: &'d Difference) -> Option<Cow<'d, 
         }
     }
     Some(moved.map_or(Cow::Borrowed(pointer), |segments| Cow::Owned(segments.into_iter().collect())))
-}
-
-/// The index of the element of another list that alone has the name which this one alone has in its own.
-fn place_by_name(element: &Value, own: &[Value], other: &[Value]) -> Option<usize> {
-    let name = element.get("name").filter(|name| name.as_str().is_some())?;
-    let is_named = |element: &Value| element.get("name") == Some(name);
-    let is_only = |list: &[Value]| list.iter().filter(|element| is_named(element)).count() == 1;
-    (is_only(own) && is_only(other)).then(|| other.iter().position(is_named))?
 }
 
 /// `None` if the object has no such place.
