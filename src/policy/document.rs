@@ -1,11 +1,15 @@
 //! Which documents are policies, and which family reads them.
 
+use crate::diagnostics::Code;
 use crate::pattern::nearest;
 use crate::semantics::Dialect;
-use crate::value::{GroupVersionKind, Text, Value};
+use crate::value::{GroupVersionKind, Pointer, Text, Value};
 
 use super::error::in_document_order;
 use super::{Policy, PolicyError, cel, classic};
+
+/// The bytes of a policy as JSON: the limit of API servers for the body of a request, which no option changes.
+const MAX_BYTES: usize = 3 * 1024 * 1024;
 
 /// The documents of a family.
 struct Documents {
@@ -88,9 +92,13 @@ pub fn kind_of(document: &Value) -> DocumentKind {
 ///
 /// # Errors
 ///
-/// Everything that is wrong with it, in the order of the document: unknown and ill-typed fields, and what
+/// That it is larger than any API server takes; else everything that is wrong with it, in the order of the document: unknown and ill-typed fields, and what
 /// the API server or Kyverno refuses when a policy is installed, unless these semantics accept it.
 pub fn parse(document: &Value, dialect: impl Into<Dialect>) -> Result<Policy, Vec<PolicyError>> {
+    if document.weight() > MAX_BYTES {
+        let message = "the policy is larger than 3 MiB, which no API server takes";
+        return Err(vec![PolicyError::new(Code::InputLimit, Pointer::ROOT, message)]);
+    }
     let kind = GroupVersionKind::of(document);
     let family = kind.as_ref().and_then(family_of).unwrap_or(&CLASSIC);
     (family.parse)(document, dialect.into()).map_err(|mut errors| {

@@ -154,7 +154,7 @@ fn variables_and_mutations_of_a_cel_policy_share_memory() {
 
 #[test]
 fn rules_after_the_limit_of_reports_do_not_run() {
-    let policy = policy((0..20_000).map(|number| rule("", &format!("label-{number}"))));
+    let policy = policy((0..12_000).map(|number| rule("", &format!("label-{number}"))));
     let output = run("diff", &policy);
     assert_eq!(output.code, Some(3), "{}", output.stderr);
     assert_eq!(words(&output).matches("exceed the limit `report-bytes`").count(), 1, "{}", output.stderr);
@@ -165,6 +165,56 @@ fn small_lists_have_no_spare_room() {
     let lists = format!("{CONFIG_MAP}x: [{}]\n", "[0],".repeat(1_000_000));
     let output = run_within(SMALL, &lists, "diff", &policy([rule("", "a")].into_iter()));
     assert_eq!(output.code, Some(1), "{}", output.stderr);
+}
+
+#[test]
+fn a_policy_that_no_api_server_takes_is_refused() {
+    let policy = policy((0..20_000).map(|number| rule("", &format!("label-{number}"))));
+    for command in ["mutate", "diff", "explain"] {
+        let output = run(command, &policy);
+        assert_eq!(output.code, Some(2), "{command}: {}", output.stderr);
+        let expected = "error[KYV111]: policy.yaml:1:1: policy p: the policy is larger than 3 MiB, which no API server takes";
+        assert!(words(&output).starts_with(expected), "{command}: {}", output.stderr);
+    }
+}
+
+/// Were each rule compared with all others, this would take minutes.
+#[test]
+fn thousands_of_rules_are_linted() {
+    let rules = policy((0..12_000).map(|number| rule("", &format!("+(label-{number})"))));
+    for kind in ["ConfigMap", "Pod"] {
+        let folder = Folder::new(&[("policy.yaml", &rules.replace("[ConfigMap]", &format!("[{kind}]")))]);
+        let output = folder.run(&["lint", "-p", "policy.yaml"]);
+        assert_eq!(
+            (output.code, &*output.stderr),
+            (Some(0), "no findings in 1 policy\n"),
+            "{}",
+            output.stdout
+        );
+    }
+}
+
+/// Were the lists compared for each container anew, this would take minutes.
+#[test]
+fn thousands_of_containers_get_defaults() {
+    let overlays = [
+        "{name: sidecar, image: sidecar}",
+        "{(name): '*', +(imagePullPolicy): Always}",
+        "{(image): old, terminationMessagePath: /log}",
+    ];
+    let policies = overlays.iter().enumerate().map(|(number, container)| {
+        format!(
+            "---\napiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p{number}}}\nspec:\n  rules:\n  - name: r\n    \
+             match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n    \
+             mutate: {{patchStrategicMerge: {{spec: {{containers: [{container}]}}}}}}\n"
+        )
+    });
+    let containers: String = (0..15_000).map(|number| format!("{{name: c{number}, image: old}}, ")).collect();
+    let pod =
+        format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{containers: [{containers}]}}\n");
+    let output = run_on(&pod, "mutate", &policies.collect::<String>());
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    assert_eq!(output.stdout.matches("terminationMessagePath: /log").count(), 15_000);
 }
 
 /// Were each difference to look at all changes and at all elements, this would take ten minutes.
