@@ -130,15 +130,15 @@ pub fn convert(
             .to_vec();
     let mut converted: Vec<Converted> = Vec::new();
     let mut outcomes: Vec<RuleConversion> = Vec::new();
-    let refused = refused_policy(document, policy);
+    if let Some(refusal) = refused_policy(document, policy, &rules) {
+        return refused(&rules, options, policy, &refusal);
+    }
     let unknown: Vec<usize> =
         rules.iter().filter(|(_, rule)| is_unknown(rule, options)).map(|(index, _)| *index).collect();
     for (index, rule) in &rules {
         let pointer = Pointer::ROOT.key("spec").key("rules").index(*index);
         let name = rule.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let is_chosen =
-            |pattern: &String| crate::policy::names_rule(pattern, &policy.meta.full_name(), &name);
-        if !options.rules.is_empty() && !options.rules.iter().any(is_chosen) {
+        if !is_chosen(policy, &name, options) {
             outcomes.push(RuleConversion { name, at: pointer, outcome: Outcome::NotChosen });
             continue;
         }
@@ -154,16 +154,7 @@ pub fn convert(
             is_namespaced: policy.meta.namespace.is_some(),
             only_patches: unknown.iter().any(|other| other != index),
         };
-        let outcome = match refused.clone().map_or_else(
-            || {
-                if targets::has_targets(&rule) {
-                    rule::refuse_unsupported(&rule, &pointer)?;
-                    return targets::convert(&input, document, options, &taken);
-                }
-                Ok(vec![among_others(&input, options, &mut taken)?])
-            },
-            Err,
-        ) {
+        let outcome = match rule_or_targets(&input, document, options, &mut taken) {
             Ok(mut own) => {
                 if let Some(first) = own.first_mut() {
                     first.comments = comments.of_rule(&pointer);
@@ -175,9 +166,6 @@ pub fn convert(
             Err(refusal) => Outcome::Refused(Box::new(refusal)),
         };
         outcomes.push(RuleConversion { name, at: pointer, outcome });
-    }
-    if refused.is_some() {
-        return Conversion { documents: Vec::new(), rules: outcomes };
     }
     refuse_unknown_changes(policy, &mut converted, &mut outcomes);
     refuse_wider(&rules, &mut converted, &mut outcomes);
@@ -191,6 +179,44 @@ pub fn convert(
             Err(TooLong(pointers)) => refuse_too_long(&pointers, &mut converted, &mut outcomes),
         }
     }
+}
+
+/// Whether the options name a rule.
+fn is_chosen(policy: &ClassicPolicy, rule: &str, options: &Options) -> bool {
+    let is_named = |pattern: &String| crate::policy::names_rule(pattern, &policy.meta.full_name(), rule);
+    options.rules.is_empty() || options.rules.iter().any(is_named)
+}
+
+/// The conversion of a policy of which no rule can be converted.
+fn refused(
+    rules: &[&(usize, &Value)],
+    options: &Options,
+    policy: &ClassicPolicy,
+    refusal: &Refusal,
+) -> Conversion {
+    let outcome = |(index, rule): &&(usize, &Value)| {
+        let name = rule.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let at = Pointer::ROOT.key("spec").key("rules").index(*index);
+        let is_chosen = is_chosen(policy, &name, options);
+        let outcome =
+            if is_chosen { Outcome::Refused(Box::new(refusal.clone())) } else { Outcome::NotChosen };
+        RuleConversion { name, at, outcome }
+    };
+    Conversion { documents: Vec::new(), rules: rules.iter().map(outcome).collect() }
+}
+
+/// A rule, or one for each of its targets.
+fn rule_or_targets(
+    input: &RuleInput<'_>,
+    document: &Value,
+    options: &Options,
+    taken: &mut Vec<String>,
+) -> Result<Vec<Converted>, Refusal> {
+    if targets::has_targets(input.rule) {
+        rule::refuse_unsupported(input.rule, input.pointer)?;
+        return targets::convert(input, document, options, taken);
+    }
+    Ok(vec![among_others(input, options, taken)?])
 }
 
 /// A rule without apply configurations, if others need that. If it cannot do without, it is refused later.
@@ -454,13 +480,24 @@ fn generated(policy: &ClassicPolicy, pointer: &Pointer) -> Generated {
 }
 
 /// Why no rule of a policy can be converted.
-fn refused_policy(document: &Value, policy: &ClassicPolicy) -> Option<Refusal> {
+fn refused_policy(document: &Value, policy: &ClassicPolicy, rules: &[&(usize, &Value)]) -> Option<Refusal> {
     // The default of etcd.
     const MAX_BYTES: usize = 1536 * 1024;
     if document.weight() > MAX_BYTES {
         let problem = problem::Problem::new(
             "a policy of more than 1.5 MiB",
             "no API server stores one of this size",
+            "split it",
+        );
+        return Some(problem.at(&Pointer::ROOT.key("spec").key("rules")));
+    }
+    // Each is compared with all others.
+    const MAX_RULES: usize = 1_000;
+    let kinds: usize = rules.iter().map(|(_, rule)| rule::kind_selectors(rule).len()).sum();
+    if rules.len().max(kinds) > MAX_RULES {
+        let problem = problem::Problem::new(
+            format!("a policy of more than {MAX_RULES} rules or kinds"),
+            "the conversion compares each with all others",
             "split it",
         );
         return Some(problem.at(&Pointer::ROOT.key("spec").key("rules")));

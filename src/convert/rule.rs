@@ -1,5 +1,7 @@
 //! One rule.
 
+use indexmap::IndexSet;
+
 use crate::admission::Schema;
 use crate::policy::KindSelector;
 use crate::resources::Resources;
@@ -514,12 +516,7 @@ pub(super) fn kind_selectors(rule: &Value) -> Vec<String> {
     }
     filters.push(block);
     let kinds = filters.iter().filter_map(|filter| filter.path(&["resources", "kinds"])?.as_array());
-    let mut found: Vec<String> = Vec::new();
-    for kind in kinds.flatten().filter_map(Value::as_str) {
-        let is_new = !found.iter().any(|one| one == kind);
-        if is_new && KindSelector::parse(kind).only_kind().is_some() {
-            found.push(kind.to_owned());
-        }
-    }
-    found
+    let named: IndexSet<&str> = kinds.flatten().filter_map(Value::as_str).collect();
+    let is_known = |kind: &&str| KindSelector::parse(kind).only_kind().is_some();
+    named.into_iter().filter(is_known).map(str::to_owned).collect()
 }
