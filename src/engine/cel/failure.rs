@@ -43,6 +43,11 @@ pub(super) enum MutationError {
     /// The value of an operation is nested too deep.
     #[error("the value is nested too deep")]
     TooDeep,
+    /// There are too many mutations for an object of this size.
+    #[error(
+        "the mutations of the policy read more than 1 GiB of the object together, which no option changes"
+    )]
+    TooMany,
     /// The value is no apply configuration.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
@@ -78,7 +83,7 @@ impl Coded for MutationError {
             Self::TypeName(_) | Self::AbsentValue | Self::NoValue(_) | Self::NoTextKey | Self::NoKind => {
                 Code::CelFailed
             }
-            Self::TooDeep => Code::EvaluationLimit,
+            Self::TooDeep | Self::TooMany => Code::EvaluationLimit,
             Self::CrashesOnObjects => Code::KyvernoCrashes,
         }
     }

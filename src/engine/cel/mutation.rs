@@ -32,6 +32,9 @@ pub(super) fn apply(
         CelPatch::Ignored(_) => return Ok(object),
     };
     let place = mutation.pointer.key(field).key("expression");
+    if !scope.allows_mutation(&object) {
+        return Err(scope.failed_mutation(&place, program, &MutationError::TooMany));
+    }
     let value = scope.evaluate_mutation(program);
     tracer.expression(&place, None, program, &value);
     let patched = value.map_err(MutationError::from).and_then(|value| match mutation.patch {

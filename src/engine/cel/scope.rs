@@ -9,6 +9,12 @@ use crate::policy::{CelPolicy, CelVariant, Operation};
 use crate::semantics::Semantics;
 use crate::value::{ObjectRef, Text, Value};
 
+/// The bytes of the objects that the mutations of a policy read together.
+const MAX_MUTATED_BYTES: usize = 1 << 30;
+
+/// So many mutations stay below that on all but enormous objects.
+const UNCOUNTED_MUTATIONS: usize = 64;
+
 /// The variables of one run of a policy: one object, one binding, one parameter.
 pub(super) struct Scope<'a> {
     pub(super) evaluation: &'a Evaluation<'a>,
@@ -36,6 +42,8 @@ pub(super) struct Scope<'a> {
     found_bytes: Cell<usize>,
     /// The bytes that mutations made.
     mutation_bytes: Cell<usize>,
+    /// The bytes of the objects that were mutated, each counted once for each mutation.
+    mutated_bytes: Cell<usize>,
     /// Whether `request.userInfo` may have been read.
     reads_request: Cell<bool>,
 }
@@ -72,6 +80,7 @@ impl<'a> Scope<'a> {
             found: RefCell::new(vec![None; variant.variables.programs.len()]),
             found_bytes: Cell::new(0),
             mutation_bytes: Cell::new(0),
+            mutated_bytes: Cell::new(0),
             reads_request: Cell::new(false),
         }
     }
@@ -141,6 +150,16 @@ impl<'a> Scope<'a> {
     /// Evaluates the expression of a mutation, whose result the object keeps.
     pub(super) fn evaluate_mutation(&self, program: &Program) -> Result<Val, EvalError> {
         self.evaluate_kept(program, &self.mutation_bytes)
+    }
+
+    /// Whether the object may be mutated once more: each mutation reads it as a whole.
+    pub(super) fn allows_mutation(&self, object: &Value) -> bool {
+        if self.variant.mutations.len() <= UNCOUNTED_MUTATIONS {
+            return true;
+        }
+        let bytes = self.mutated_bytes.get().saturating_add(object.weight());
+        self.mutated_bytes.set(bytes);
+        bytes <= MAX_MUTATED_BYTES
     }
 
     /// A meter for one evaluation: it has a cost of its own, as in the API server, but not the memory that earlier ones keep.

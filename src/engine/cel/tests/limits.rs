@@ -66,6 +66,23 @@ fn patches_that_double_the_object_are_stopped() {
 }
 
 #[test]
+fn many_mutations_of_a_large_object_are_stopped() {
+    let data = "x".repeat(16 << 20);
+    let object = CONFIG_MAP.replace("{k: v}", &format!("{{k: v, large: {data}}}"));
+    assert_ne!(object, CONFIG_MAP);
+    let patches: Vec<String> =
+        (0..70).map(|n| format!("JSONPatch{{op: \"add\", path: \"/data/x{n}\", value: \"a\"}}")).collect();
+    let patches: Vec<&str> = patches.iter().map(String::as_str).collect();
+    for by in [By::ApiServer, By::Kyverno] {
+        let found = result(by, &mutations(&patches), &object, "");
+        let limit = "read more than 1 GiB of the object together, which no option changes";
+        assert!(found.ends_with(limit), "{by:?}: {}", found.len());
+        let found = result(by, &mutations(&patches[..60]), &object, "data.x59");
+        assert_eq!(found, "\"a\"", "{by:?}");
+    }
+}
+
+#[test]
 fn an_exceeded_limit_names_the_variable_and_points_at_it() {
     let variables = "variables: [{name: few, expression: '[1]'}, {name: many, expression: \
          'lists.range(1000).map(x, lists.range(1000).map(y, x * y))'}, {name: more, expression: 'variables.many + \
