@@ -97,6 +97,40 @@ fn thousands_of_preconditions_are_explained() {
     assert_eq!(output.stdout.matches("{{ request.object.data.a }}").count(), 20_000);
 }
 
+/// Were all entries searched for each expression without a limit, this would take half a minute.
+#[test]
+fn thousands_of_context_entries_have_a_limit() {
+    let entry =
+        |number: usize| format!("{{name: v{number}, variable: {{jmesPath: request.object.data.a}}}}, ");
+    let value = |number: usize| format!("k{number}: '{{{{ v{number} }}}}', ");
+    let [entries, values] =
+        [&entry as &dyn Fn(usize) -> String, &value].map(|one| (0..25_000).map(one).collect::<String>());
+    let policy = |data: &str| {
+        let rule =
+            format!("    context: [{entries}]\n    mutate: {{patchStrategicMerge: {{data: {{{data}}}}}}}\n");
+        policy([rule].into_iter())
+    };
+    let run = |data: &str| {
+        let folder = Folder::new(&[("policy.yaml", &policy(data)), ("object.yaml", CONFIG_MAP)]);
+        folder.run(&["mutate", "-q", "--limit", "steps=20000", "-p", "policy.yaml", "-f", "object.yaml"])
+    };
+    let output = run("k: '{{ v24999 }}'");
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let output = run(&values);
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    assert!(words(&output).contains("exceeds the limit `steps` of 20000"), "{}", output.stderr);
+}
+
+#[test]
+fn thousands_of_rules_are_not_converted() {
+    let policy = policy((0..6_000).map(|number| rule("", &format!("label-{number}"))));
+    let folder = Folder::new(&[("policy.yaml", &policy)]);
+    let output = folder.run(&["convert", "-p", "policy.yaml"]);
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    let expected = "a policy of more than 1000 rules or kinds: the conversion compares each with all others";
+    assert_eq!(words(&output).matches(expected).count(), 6_000);
+}
+
 /// A policy with CEL variables and JSON patches.
 fn cel_policy(variables: impl Iterator<Item = String>, patches: impl Iterator<Item = String>) -> String {
     let head = "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: m}\nspec:\n  matchConstraints:\n    \

@@ -67,6 +67,9 @@ fn of_rule(rule: &Rule) -> RulePaths {
     analysis.paths
 }
 
+/// A rule that has more variables counts as one that reads everything, so that the work is bounded.
+const MAX_NAMES: usize = 256;
+
 #[derive(Default)]
 struct Analysis {
     paths: RulePaths,
@@ -81,16 +84,22 @@ impl Analysis {
         self.paths.reads = PathSet::everything();
     }
 
-    /// The context of the variables.
-    fn root(&self) -> Origin {
+    /// The context of the variables; `None` if there are too many of them.
+    fn root(&self) -> Option<Origin> {
+        if self.names.len() > MAX_NAMES {
+            return None;
+        }
         // `request.oldObject` is the object of the request where no other is known.
         let objects = ["object", "oldObject"].map(|name| (name.into(), Origin::object()));
         let known = [("request".into(), Origin::members(objects)), ("images".into(), images())];
-        Origin::members(known.into_iter().chain(self.names.iter().cloned()))
+        Some(Origin::members(known.into_iter().chain(self.names.iter().cloned())))
     }
 
     fn query(&mut self, query: &Query) -> Origin {
-        let root = self.root();
+        let Some(root) = self.root() else {
+            self.read_everything();
+            return Origin::default();
+        };
         match query.expression() {
             Ok(expression) => {
                 self.paths.literals.extend(expression.literals(&root));
@@ -129,7 +138,7 @@ impl Analysis {
     /// The places in the object of the variables of a template.
     fn places(&self, template: &Template) -> Vec<Vec<Step>> {
         let queries = template.variables().into_iter().filter_map(|variable| variable.query);
-        let root = self.root();
+        let Some(root) = self.root() else { return Vec::new() };
         let origins = queries.filter_map(|query| {
             Some(query.expression().ok()?.origin(&root, &mut PathSet::default()).scalars())
         });

@@ -21,6 +21,12 @@ use entry::Loading;
 
 pub use image::image_name;
 
+/// How many bytes are searched for the names of entries in one step.
+const SEARCHED_BYTES: usize = 4096;
+
+/// How many loaded entries are restored in one step.
+const RESTORED_ENTRIES: usize = 64;
+
 /// A context entry that may be loaded.
 #[derive(Debug)]
 pub(super) struct RegisteredEntry {
@@ -66,6 +72,8 @@ impl Context<'_> {
             .iter()
             .filter_map(|registered| Some((registered.entry.name.clone(), registered.value.clone()?)))
             .collect();
+        // What exceeds the limit is told by the next expression or loop.
+        let _is_within_limit = self.runtime().spend((loaded.len() / RESTORED_ENTRIES) as u64);
         for (name, value) in loaded {
             self.set_loaded(&name, value);
         }
@@ -95,10 +103,13 @@ impl Context<'_> {
                 && registered.depth <= depth
                 && names(expression, &registered.entry.name)
         };
-        while let Some(index) = self.entries.iter().take(end).position(is_needed) {
+        loop {
+            let found = self.entries.iter().take(end).position(is_needed);
+            let searched = found.unwrap_or(end) * expression.len();
+            self.runtime().spend((searched / SEARCHED_BYTES) as u64).map_err(QueryError::Failed)?;
+            let Some(index) = found else { return Ok(()) };
             self.load(index)?;
         }
-        Ok(())
     }
 
     fn load(&mut self, index: usize) -> Result<(), QueryError> {
