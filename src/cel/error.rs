@@ -104,6 +104,9 @@ pub enum EvalError {
         grouped(*.0)
     )]
     CostLimit(u64),
+    /// All rules on an object take more steps than is allowed.
+    #[error("operation cancelled: the rules exceed the limit `object-steps` of {0} for one object")]
+    StepLimit(usize),
     /// The evaluation makes more bytes than is allowed.
     #[error("operation cancelled: the values made are larger than {0} bytes")]
     MemoryLimit(usize),
@@ -125,7 +128,9 @@ fn grouped(number: u64) -> String {
 impl Coded for EvalError {
     fn code(&self) -> Code {
         match self {
-            Self::CostLimit(_) | Self::MemoryLimit(_) | Self::ValueLimit(_) => Code::EvaluationLimit,
+            Self::CostLimit(_) | Self::StepLimit(_) | Self::MemoryLimit(_) | Self::ValueLimit(_) => {
+                Code::EvaluationLimit
+            }
             Self::NoData { .. } => Code::NoData,
             _ => Code::CelFailed,
         }
@@ -143,6 +148,6 @@ impl EvalError {
 
     /// Whether `&&`, `||` and macros cannot absorb it.
     pub(super) const fn is_final(&self) -> bool {
-        matches!(self, Self::CostLimit(_) | Self::MemoryLimit(_))
+        matches!(self, Self::CostLimit(_) | Self::StepLimit(_) | Self::MemoryLimit(_))
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn limit(text: &str) -> Result<(String, usize), ArgumentError> {
 }
 
 /// What each limit limits.
-const LIMITS: [(&str, &str); 12] = [
+const LIMITS: [(&str, &str); 13] = [
     ("yaml-depth", "nesting of a document, aliases included"),
     ("yaml-documents", "documents of an input"),
     ("yaml-bytes", "bytes of an input"),
@@ -76,6 +76,7 @@ const LIMITS: [(&str, &str); 12] = [
     ("foreach-iterations", "iterations of the loops of a rule on an object"),
     ("context-depth", "context entries that load within one another"),
     ("report-bytes", "bytes that reports of one object hold beside it"),
+    ("object-steps", "steps of all rules on an object"),
     ("targets", "targets of the rules of a run"),
 ];
 

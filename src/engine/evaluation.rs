@@ -53,6 +53,8 @@ pub(super) struct Evaluation<'a> {
     reported: Cell<usize>,
     /// The steps of expressions and loops so far.
     steps: Cell<u64>,
+    /// Those of runs without effect on the report, with those of patches.
+    steps_aside: Cell<u64>,
     pub(super) classic: ObjectState,
 }
 
@@ -136,6 +138,7 @@ pub(super) fn evaluate<T>(
         is_aside: Cell::new(false),
         reported: Cell::default(),
         steps: Cell::default(),
+        steps_aside: Cell::default(),
         classic: ObjectState::default(),
     });
     Some((result, taint.secrets()))
@@ -245,6 +248,26 @@ impl Evaluation<'_> {
         self.steps.get()
     }
 
+    /// The steps of expressions, loops and patches so far.
+    fn all_steps(&self) -> u64 {
+        self.steps.get().saturating_add(self.merge_context.steps() as u64)
+    }
+
+    /// The limit of the steps of all rules on the object, if they exceed it. `more` are steps that were not added yet.
+    pub(super) fn exceeded_steps(&self, more: u64) -> Option<usize> {
+        let limit = self.engine.settings.limits.object_steps;
+        let steps = self.all_steps().saturating_sub(self.steps_aside.get()).saturating_add(more);
+        (steps > limit as u64).then_some(limit)
+    }
+
+    /// The error of a rule that does not run, because the rules before it took all steps.
+    pub(super) fn out_of_steps(&self, more: u64) -> Option<RuleError> {
+        let limit = self.exceeded_steps(more)?;
+        let message = format!("the rules exceed the limit `object-steps` of {limit} for one object");
+        let error = RuleError::new(Code::EvaluationLimit, message);
+        Some(error.with_hint(self.engine.settings.input_names.limit_hint("object-steps")))
+    }
+
     /// Whether policies that the index skips may have something to report on an object.
     pub(super) fn needs_all(&self, object: &Value) -> bool {
         let settings = &self.engine.settings;
@@ -305,7 +328,10 @@ impl Evaluation<'_> {
         let (filtered, traced) = (filter.take(), is_traced.replace(false));
         let kept = classic.restart();
         let held = reported.take();
+        let (started, earlier) = (self.all_steps(), self.steps_aside.get());
+        self.steps_aside.set(started);
         let result = run();
+        self.steps_aside.set(earlier.saturating_add(self.all_steps().saturating_sub(started)));
         reported.set(held);
         classic.restore(kept);
         filter.set(filtered);

@@ -23,6 +23,8 @@ pub struct Limits {
     pub context_depth: usize,
     /// The bytes that the reports of all rules on one object hold beside it.
     pub report_bytes: usize,
+    /// The steps of all rules on one object, with the elements that overlays visit and the cost of CEL.
+    pub object_steps: usize,
     /// The targets of the rules of a run, each counted once for each trigger and rule.
     pub targets: usize,
 }
@@ -32,7 +34,7 @@ impl Limits {
     pub const LOOP_BYTES: usize = 128;
 
     /// The names that [`Limits::set`] knows.
-    pub const NAMES: [&'static str; 8] = [
+    pub const NAMES: [&'static str; 9] = [
         "steps",
         "result-bytes",
         "result-depth",
@@ -40,6 +42,7 @@ impl Limits {
         "foreach-iterations",
         "context-depth",
         "report-bytes",
+        "object-steps",
         "targets",
     ];
 
@@ -53,6 +56,7 @@ impl Limits {
             "foreach-iterations" => self.foreach_iterations,
             "context-depth" => self.context_depth,
             "report-bytes" => self.report_bytes,
+            "object-steps" => self.object_steps,
             "targets" => self.targets,
             _ => return None,
         })
@@ -68,6 +72,7 @@ impl Limits {
             "foreach-iterations" => self.foreach_iterations = value,
             "context-depth" => self.context_depth = value,
             "report-bytes" => self.report_bytes = value,
+            "object-steps" => self.object_steps = value,
             "targets" => self.targets = value,
             _ => return false,
         }
@@ -99,6 +104,7 @@ impl Default for Limits {
             foreach_iterations: 100_000,
             context_depth: 64,
             report_bytes: 128 * 1024 * 1024,
+            object_steps: 64_000_000,
             targets: 1_000_000,
         }
     }
@@ -122,6 +128,7 @@ mod tests {
                 foreach_iterations: 7,
                 context_depth: 7,
                 report_bytes: 7,
+                object_steps: 7,
                 targets: 7
             }
         );

@@ -58,6 +58,11 @@ impl StepCounter {
         self.0 += 1;
         if self.0 > MAX_STEPS { Err(Limit::Steps) } else { Ok(()) }
     }
+
+    /// The steps so far.
+    pub(super) const fn taken(&self) -> usize {
+        self.0
+    }
 }
 
 /// Counts what a JSON patch copies, up to [`MAX_COPIED_BYTES`] and [`MAX_COPIED_VALUES`].

@@ -97,6 +97,48 @@ fn thousands_of_preconditions_are_explained() {
     assert_eq!(output.stdout.matches("{{ request.object.data.a }}").count(), 20_000);
 }
 
+/// Each rule alone stays below the limit of steps.
+#[test]
+fn the_rules_on_an_object_have_a_limit_together() {
+    let list = format!("{CONFIG_MAP}x: [{}]\n", "a, ".repeat(2_000));
+    let label = |number: usize| format!("label-{number}: \"{{{{ length(request.object.x[?@ == 'b']) }}}}\"");
+    let expressions = (0..100).map(|number| {
+        format!("    mutate: {{patchStrategicMerge: {{metadata: {{labels: {{{}}}}}}}}}\n", label(number))
+    });
+    let overlays = (0..100).map(|_| "    mutate: {patchStrategicMerge: {x: [{(y): z, y: a}]}}\n".to_owned());
+    let conditions = (0..100).map(|number| {
+        rule("{key: '{{ request.object.x }}', operator: AnyNotIn, value: [b]}", &format!("l{number}"))
+    });
+    let cel = |number: usize| format!("string(object.x.filter(x, x == \"{number}\").size())");
+    for policy in [
+        policy(expressions),
+        policy(overlays),
+        policy(conditions),
+        cel_policy(["1".to_owned()].into_iter(), (0..100).map(cel)),
+    ] {
+        let folder = Folder::new(&[("policy.yaml", &policy), ("object.yaml", &list)]);
+        let run = |limit: &str| {
+            folder.run(&[
+                "mutate",
+                "-q",
+                "--view",
+                "written",
+                "--limit",
+                limit,
+                "-p",
+                "policy.yaml",
+                "-f",
+                "object.yaml",
+            ])
+        };
+        let output = run("object-steps=20000");
+        assert_eq!(output.code, Some(3), "{}", output.stderr);
+        let expected = "the rules exceed the limit `object-steps` of 20000 for one object";
+        assert_eq!(words(&output).matches(expected).count(), 1, "{}", output.stderr);
+        assert_eq!(run("object-steps=2000000").code, Some(0), "{policy}");
+    }
+}
+
 /// Were all entries searched for each expression without a limit, this would take half a minute.
 #[test]
 fn thousands_of_context_entries_have_a_limit() {

@@ -141,6 +141,9 @@ impl<'a> Scope<'a> {
 
     /// Evaluates an expression.
     pub(super) fn evaluate(&self, program: &Program) -> Result<Val, EvalError> {
+        if let Some(limit) = self.evaluation.exceeded_steps(0) {
+            return Err(EvalError::StepLimit(limit));
+        }
         let mut meter = self.meter();
         let value = program.evaluate(self, &mut meter);
         self.evaluation.add_steps(meter.work());
@@ -168,6 +171,9 @@ impl<'a> Scope<'a> {
     }
 
     fn evaluate_kept(&self, program: &Program, kept: &Cell<usize>) -> Result<Val, EvalError> {
+        if let Some(limit) = self.evaluation.exceeded_steps(0) {
+            return Err(EvalError::StepLimit(limit));
+        }
         let mut meter = self.meter();
         let before = meter.bytes();
         let value = program.evaluate(self, &mut meter);

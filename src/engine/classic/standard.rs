@@ -251,6 +251,11 @@ impl StandardRun<'_> {
         if progress.is_object_lost && !tracker.documented(Divergence::FailedRule) {
             return ControlFlow::Break(());
         }
+        if let Some(error) = evaluation.out_of_steps(context.steps()) {
+            progress.has_failed = true;
+            progress.report.rules.push(RuleReport::new(rule.name.clone(), Outcome::Error(error)));
+            return ControlFlow::Break(());
+        }
         evaluation.note_exceptions(self.exemption.policy, rule);
         self.apply(rule, context, progress);
         // Further rules would fail, too, each after its work.

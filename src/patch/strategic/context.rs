@@ -1,7 +1,7 @@
 //! The schemas that one object is patched with, and which of its lists were checked already.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ptr;
 
 use foldhash::fast::RandomState;
@@ -20,12 +20,24 @@ pub struct MergeContext<'s> {
     schemas: &'s Schemas,
     /// The last object whose lists Kyverno would not change, and its type.
     regular: RefCell<Option<(&'static Type, Value)>>,
+    /// The keys and elements that all patches visited.
+    steps: Cell<usize>,
 }
 
 impl<'s> MergeContext<'s> {
     /// A context for an object of which nothing is known yet.
     pub const fn new(schemas: &'s Schemas) -> Self {
-        Self { schemas, regular: RefCell::new(None) }
+        Self { schemas, regular: RefCell::new(None), steps: Cell::new(0) }
+    }
+
+    /// The keys and elements that all patches visited so far.
+    pub const fn steps(&self) -> usize {
+        self.steps.get()
+    }
+
+    /// Adds those of one walk.
+    pub(super) fn add_steps(&self, steps: usize) {
+        self.steps.set(self.steps.get().saturating_add(steps));
     }
 
     /// The schemas.

@@ -84,8 +84,8 @@ impl Overlay {
         let position = context.root(base, &self.root.value);
         if tracker.is_idle() {
             return match tracker.semantics() {
-                Semantics::Documented => self.documented(base, position, tracker, inline),
-                Semantics::Kyverno => self.kyverno(base, position, inline),
+                Semantics::Documented => self.documented(context, base, (position, tracker), inline),
+                Semantics::Kyverno => self.kyverno(context, base, position, inline),
             };
         }
         // The documented planner records where Kyverno may differ. These divergences are reported only if the results
@@ -93,9 +93,9 @@ impl Overlay {
         let possible = DivergenceTracker::new(Semantics::Documented);
         let documented = || {
             context.mark_irregular_lists(base, position, &possible);
-            self.documented(base, position, &possible, inline)
+            self.documented(context, base, (position, &possible), inline)
         };
-        let kyverno = || self.kyverno(base, position, inline);
+        let kyverno = || self.kyverno(context, base, position, inline);
         let mark = |documented: &Result<Merged, PatchError>, kyverno: &Result<Merged, PatchError>| {
             if differ(base, documented, kyverno) {
                 tracker.reach_all(possible.reached());
@@ -135,24 +135,28 @@ impl Overlay {
 
     fn documented(
         &self,
+        context: &MergeContext<'_>,
         base: &Value,
-        position: Position<'_>,
-        tracker: &DivergenceTracker,
+        (position, tracker): (Position<'_>, &DivergenceTracker),
         inline: Option<&dyn InlineResolver>,
     ) -> Result<Merged, PatchError> {
         if self.root.features.repeated {
             tracker.reach(Divergence::RepeatedKey);
         }
-        let plan = match DocumentedPlanner::new(tracker, inline).plan(&self.root, Some(base), position) {
+        let mut planner = DocumentedPlanner::new(tracker, inline);
+        let plan = planner.plan(&self.root, Some(base), position);
+        context.add_steps(planner.steps());
+        let plan = match plan {
             Ok(None) => return Ok(Merged::Patched(base.clone())),
             Ok(Some(plan)) => plan,
             Err(error) => return error.into_merged(),
         };
-        Merger::new(tracker).merge_object(base, PatchNode::Plan(&plan), position).map(Merged::Patched)
+        merged(context, Merger::new(tracker), base, PatchNode::Plan(&plan), position)
     }
 
     fn kyverno(
         &self,
+        context: &MergeContext<'_>,
         base: &Value,
         position: Position<'_>,
         inline: Option<&dyn InlineResolver>,
@@ -160,7 +164,10 @@ impl Overlay {
         let tracker = DivergenceTracker::new(Semantics::Kyverno);
         // Kyverno does not know the definitions of custom resources.
         let position = if position.is_custom() { Position::Unknown } else { position };
-        let plan = match KyvernoPlanner::new(&tracker).plan(&self.root.value, base, inline) {
+        let mut planner = KyvernoPlanner::new(&tracker);
+        let plan = planner.plan(&self.root.value, base, inline);
+        context.add_steps(planner.steps());
+        let plan = match plan {
             Ok(plan) => plan,
             Err(error) => {
                 // Lists are rewritten even if the patch is not applied.
@@ -170,8 +177,21 @@ impl Overlay {
                 };
             }
         };
-        Merger::new(&tracker).merge_object(base, PatchNode::Value(&plan), position).map(Merged::Patched)
+        merged(context, Merger::new(&tracker), base, PatchNode::Value(&plan), position)
     }
+}
+
+/// Merges a patch without anchors, and counts the steps.
+fn merged(
+    context: &MergeContext<'_>,
+    mut merger: Merger<'_>,
+    base: &Value,
+    patch: PatchNode<'_>,
+    position: Position<'_>,
+) -> Result<Merged, PatchError> {
+    let result = merger.merge_object(base, patch, position);
+    context.add_steps(merger.steps());
+    result.map(Merged::Patched)
 }
 
 /// Whether both semantics leave the object in different states.

@@ -390,7 +390,7 @@ impl<'a, O> Evaluation<'a, O> {
             let pointer = paths.key.clone();
             return Err(ConditionError::Panic { pointer, operator: condition.operator });
         }
-        let pairs = condition.operator.pairs(&key, &value);
+        let pairs = condition.operator.pairs(&key, &value).saturating_add(compared(&key) + compared(&value));
         if pairs > 0 {
             (self.operands)
                 .allow_pairs(pairs, &condition.value)
@@ -404,6 +404,13 @@ impl<'a, O> Evaluation<'a, O> {
         self.seen.push(Evaluated { pointer, key, operator: condition.operator, value, met });
         Ok(met)
     }
+}
+
+/// What an operator reads of an operand, as many pairs of texts.
+fn compared(operand: &Value) -> usize {
+    /// An element takes as long as so many pairs.
+    const PAIRS: usize = 8;
+    operand.as_array().map_or(0, <[Value]>::len).saturating_mul(PAIRS)
 }
 
 #[cfg(test)]

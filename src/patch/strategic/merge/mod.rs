@@ -60,6 +60,11 @@ impl<'a> Merger<'a> {
         Self { tracker, steps: StepCounter::default(), at: Pointer::ROOT, custom: false, below_new: false }
     }
 
+    /// The steps so far.
+    pub(super) const fn steps(&self) -> usize {
+        self.steps.taken()
+    }
+
     /// Merges a patch into a whole object.
     pub(super) fn merge_object(
         &mut self,

@@ -86,6 +86,11 @@ impl<'a> DocumentedPlanner<'a> {
         }
     }
 
+    /// The steps so far.
+    pub(in crate::patch::strategic) const fn steps(&self) -> usize {
+        self.cursor.steps.taken()
+    }
+
     /// The plan for a node; `None` if there is nothing to do.
     pub(in crate::patch::strategic) fn plan(
         &mut self,

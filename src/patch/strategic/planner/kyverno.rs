@@ -45,6 +45,11 @@ impl<'a> KyvernoPlanner<'a> {
         Self { tracker, cursor: Cursor::default() }
     }
 
+    /// The steps so far.
+    pub(in crate::patch::strategic) const fn steps(&self) -> usize {
+        self.cursor.steps.taken()
+    }
+
     /// The patch for an object.
     pub(in crate::patch::strategic) fn plan(
         &mut self,
