@@ -408,9 +408,11 @@ impl<'a, O> Evaluation<'a, O> {
 
 /// What an operator reads of an operand, as many pairs of texts.
 fn compared(operand: &Value) -> usize {
-    /// An element takes as long as so many pairs.
-    const PAIRS: usize = 8;
-    operand.as_array().map_or(0, <[Value]>::len).saturating_mul(PAIRS)
+    let pairs = |element: &Value| match element {
+        Value::Object(_) | Value::Array(_) => 64,
+        _ => 16,
+    };
+    operand.as_array().map_or(0, |elements| elements.iter().map(pairs).sum())
 }
 
 #[cfg(test)]
