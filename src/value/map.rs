@@ -138,9 +138,9 @@ impl<V> Map<V> {
         self.members.shrink_to_fit();
     }
 
-    /// Reserves capacity for additional members.
+    /// Reserves capacity for additional members, no more than that.
     pub fn reserve(&mut self, more: usize) {
-        self.members.reserve(more);
+        self.members.reserve_exact(more);
     }
 
     /// A copy with capacity for additional members.

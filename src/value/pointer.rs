@@ -52,17 +52,21 @@ impl Pointer {
     /// The pointer to a member of the node.
     #[must_use]
     pub fn key(&self, key: impl Into<Text>) -> Self {
-        let mut child = self.clone();
-        child.push_key(key);
-        child
+        self.child(Segment::Key(key.into()))
     }
 
     /// The pointer to an element of the node.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
-        let mut child = self.clone();
-        child.push_index(index);
-        child
+        self.child(Segment::Index(index))
+    }
+
+    /// Without spare capacity: large reports have many pointers.
+    fn child(&self, segment: Segment) -> Self {
+        let mut segments = Vec::with_capacity(self.0.len() + 1);
+        segments.extend_from_slice(&self.0);
+        segments.push(segment);
+        Self(segments)
     }
 
     /// The pointer to the parent; the root is its own parent.
