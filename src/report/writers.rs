@@ -19,8 +19,17 @@ struct Node {
     here: Vec<usize>,
     /// The rules that changed it or something below it.
     within: Vec<usize>,
-    below: BTreeMap<Segment, Self>,
+    below: Below,
 }
+
+/// The places below a place, by their segments. Most have a few: a tree of its own takes a kilobyte.
+enum Below {
+    Few(Vec<(Segment, Node)>),
+    Many(BTreeMap<Segment, Node>),
+}
+
+/// So many places are searched one by one.
+const FEW: usize = 8;
 
 impl<'r> Writers<'r> {
     /// Those of a report.
@@ -69,16 +78,57 @@ impl Node {
         let mut node = self;
         push(&mut node.within, rule);
         for segment in segments {
-            node = node.below.entry(segment.clone()).or_default();
+            node = node.below.entry(segment);
             push(&mut node.within, rule);
         }
         push(&mut node.here, rule);
     }
 }
 
+impl Default for Below {
+    fn default() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+impl Below {
+    fn get(&self, segment: &Segment) -> Option<&Node> {
+        match self {
+            Self::Few(places) => places.iter().find(|(known, _)| known == segment).map(|(_, node)| node),
+            Self::Many(places) => places.get(segment),
+        }
+    }
+
+    /// The place of a segment, which is added if there is none.
+    fn entry(&mut self, segment: &Segment) -> &mut Node {
+        if let Self::Few(places) = self
+            && places.len() == FEW
+            && !places.iter().any(|(known, _)| known == segment)
+        {
+            *self = Self::Many(std::mem::take(places).into_iter().collect());
+        }
+        match self {
+            Self::Many(places) => places.entry(segment.clone()).or_default(),
+            Self::Few(places) => {
+                let known = places.iter().position(|(known, _)| known == segment);
+                let index = known.unwrap_or(places.len());
+                if known.is_none() {
+                    places.reserve_exact(1);
+                    places.push((segment.clone(), Node::default()));
+                }
+                &mut places[index].1
+            }
+        }
+    }
+}
+
 /// Adds a rule to a list; its last one is at most this one.
 fn push(rules: &mut Vec<usize>, rule: usize) {
     if rules.last() != Some(&rule) {
+        // A place has one or two mostly.
+        if rules.is_empty() {
+            rules.reserve_exact(1);
+        }
         rules.push(rule);
     }
 }
@@ -129,5 +179,19 @@ mod tests {
             assert_eq!(titles.collect::<Vec<_>>().join(" "), expected, "{fields:?}");
         }
         assert_eq!(writers.policies(&[root]), ["one", "two"].map(Text::from));
+    }
+
+    #[test]
+    fn fields_of_a_large_object_are_found() {
+        let fields: Vec<String> = (0..3 * FEW).map(|number| format!(r#""f{number}":1"#)).collect();
+        let after = format!("{{{}}}", fields.join(","));
+        let policies = vec![policy("one", [patched("{}", &after), patched("{}", r#"{"f3":2}"#)])];
+        let report = ObjectReport { policies, ..ObjectReport::default() };
+        let writers = Writers::of(&report);
+        for number in 0..3 * FEW {
+            let found = writers.rules(&[Pointer::ROOT.key(format!("f{number}"))]);
+            assert_eq!(found.len(), if number == 3 { 2 } else { 1 }, "{number}");
+        }
+        assert!(writers.rules(&[Pointer::ROOT.key("g")]).is_empty());
     }
 }
