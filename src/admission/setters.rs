@@ -4,6 +4,9 @@ use crate::value::{Map, Value};
 
 use super::types::{Field, Kind, Shape, Struct, TypeId};
 
+/// The elements of longer lists are stored without spare room.
+const LONG: usize = 1000;
+
 /// Sets the defaults of a normalized value of this type, then does what conversion does. What it shares with `known`, which
 /// has its defaults, is not looked at.
 pub(super) fn apply(id: TypeId, value: &mut Value, known: Option<&Value>) {
@@ -62,8 +65,13 @@ fn apply_kind(kind: &Kind, value: &mut Value, known: Option<&Value>) {
         Kind::Named(id) => apply(*id, value, known),
         Kind::Pointer(kind) => apply_kind(kind, value, known),
         Kind::List(kind) => {
-            for (index, item) in value.as_array_mut().into_iter().flatten().enumerate() {
+            let Some(items) = value.as_array_mut() else { return };
+            let is_long = items.len() > LONG;
+            for (index, item) in items.iter_mut().enumerate() {
                 apply_kind(kind, item, known.and_then(|known| known.at(index)));
+                if is_long {
+                    item.shrink_to_fit();
+                }
             }
         }
         Kind::Map(kind) => {

@@ -315,6 +315,22 @@ impl Value {
         }
     }
 
+    /// Gives back the capacity that maps of this value do not use, where they are not shared.
+    pub fn shrink_to_fit(&mut self) {
+        match self {
+            Self::Array(items) => {
+                Arc::get_mut(items).into_iter().flatten().for_each(Self::shrink_to_fit);
+            }
+            Self::Object(members) => {
+                if let Some(members) = Arc::get_mut(members) {
+                    members.shrink_to_fit();
+                    members.values_mut().for_each(Self::shrink_to_fit);
+                }
+            }
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => {}
+        }
+    }
+
     /// The address of the elements or members; 0 for a scalar.
     #[inline]
     fn address(&self) -> usize {
