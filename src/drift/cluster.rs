@@ -94,13 +94,13 @@ struct Node<T> {
     live: Option<T>,
 }
 
-struct Walk<'a> {
-    sides: &'a [Sides<'a>],
+struct Walk<'a, 'r> {
+    sides: &'a [Sides<'r>],
     managers: &'a Managers,
     found: LiveDrift,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     /// Compares what Git does not set. `at` is the place in the object of the first request after the policies.
     fn node(&mut self, node: Node<&Value>, path: &mut Vec<DriftStep>, at: &Pointer) {
         if path.len() > MAX_DEPTH {
@@ -173,13 +173,13 @@ impl Walk<'_> {
             }
             (Some(request), _) => {
                 let Some(sides) = self.sides.get(request) else { return };
-                (cause(&sides.writers, at), false)
+                (cause(sides.writers(), at), false)
             }
             // Defaults that another version of the API server does not have are no difference.
             (None, None) if node.in_git == first => return,
             (None, live) if live.is_none() || node.in_git == live => {
                 let Some(sides) = self.sides.first() else { return };
-                (cause(&sides.writers, at), true)
+                (cause(sides.writers(), at), true)
             }
             (None, _) => (Cause::Others { managers: self.managers.owners(path) }, false),
         };

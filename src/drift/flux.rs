@@ -35,17 +35,21 @@ pub fn flux_drift(
         Ok(reconciled) => reconciled,
         Err(failing) => return Some(Drift { failing, is_incomplete: true, ..Drift::default() }),
     };
-    let writers = [&sides.writers, &Writers::of(&second)];
+    let found = differences(live, &after);
+    if found.is_empty() {
+        return Some(Drift { is_incomplete: sides.is_incomplete, ..Drift::default() });
+    }
+    let writers = [sides.writers(), &Writers::of(&second)];
     let managers = stored.map(Managers::of);
-    let mut fields = Vec::new();
-    for (pointer, kind) in differences(live, &after) {
+    let mut fields = Vec::with_capacity(found.len());
+    for (pointer, kind) in found {
         let path: Vec<DriftStep> = pointer.segments().iter().map(step).collect();
         let cause = cause_of(&pointer, &path, writers, managers.as_ref());
         fields.push(DriftField { path, kind, cause });
     }
-    let is_lasting = !fields.is_empty()
-        && reconciled(engine, &sides, &after, &LaterWorld::new(world, 2))
-            .is_ok_and(|(_, next)| !differences(&after, &next).is_empty());
+    drop(second);
+    let is_lasting = reconciled(engine, &sides, &after, &LaterWorld::new(world, 2))
+        .is_ok_and(|(_, next)| !differences(&after, &next).is_empty());
     Some(Drift { fields, is_incomplete: sides.is_incomplete, is_lasting, ..Drift::default() })
 }
 
@@ -68,7 +72,8 @@ fn reconciled(
     }
     let admission = engine.settings().admission.as_ref();
     let view = admission.and_then(|admission| admission.view(&report.after, &sides.kind).ok());
-    let after = view.unwrap_or_else(|| report.after.clone());
+    let mut after = view.unwrap_or_else(|| report.after.clone());
+    after.share_with(live);
     Ok((report, after))
 }
 

@@ -10,9 +10,11 @@ mod flux;
 mod lists;
 mod managers;
 
+use std::cell::OnceCell;
+
 use crate::engine::Engine;
 use crate::patch::Schemas;
-use crate::report::{Cause, Drift, DriftField, DriftKind, DriftStep, ObjectReport, Writers};
+use crate::report::{Cause, Drift, DriftField, DriftKind, DriftStep, ObjectReport, Outcome, Writers};
 use crate::value::{GroupVersionKind, Map, Pointer, Value};
 
 use managers::Managers;
@@ -48,7 +50,8 @@ pub fn live_drift(engine: &Engine, reports: &[&ObjectReport], live: &Value) -> O
 /// An object in Git and what becomes of it.
 struct Sides<'a> {
     report: &'a ObjectReport,
-    writers: Writers<'a>,
+    /// What policies wrote, once it is needed.
+    writers: OnceCell<Writers<'a>>,
     kind: GroupVersionKind,
     /// Argo CD knows the lists of built-in kinds alone.
     schemas: Schemas,
@@ -59,6 +62,26 @@ struct Sides<'a> {
     /// The same with the changes of policies.
     predicted: Value,
     is_incomplete: bool,
+}
+
+/// The object before the first change of the policies and after the last one, as the report has it.
+fn ends(report: &ObjectReport) -> [Option<&Value>; 2] {
+    let mut states = report.rules().filter_map(|(_, rule)| match &rule.outcome {
+        Outcome::Patched { before, after } => Some((before, after)),
+        _ => None,
+    });
+    let first = states.next();
+    let last = states.last().or(first);
+    [first.map(|(before, _)| before), last.map(|(_, after)| after)]
+}
+
+/// Stores once what a view has in common with other states of the object: large objects take much memory.
+fn share<'v>(view: &mut Option<Value>, others: impl IntoIterator<Item = Option<&'v Value>>) {
+    if let Some(view) = view {
+        for other in others.into_iter().flatten() {
+            view.share_with(other);
+        }
+    }
 }
 
 fn object_namespace(object: &Value) -> Option<&Value> {
@@ -79,17 +102,20 @@ impl<'a> Sides<'a> {
         let view = |object: &Value| {
             settings.admission.as_ref().and_then(|admission| admission.view(object, &kind).ok())
         };
-        let (in_git, predicted) = (view(&report.before), view(&after));
+        let [first, last] = ends(report);
+        let mut in_git = view(&report.before);
+        share(&mut in_git, [first]);
+        let mut predicted = view(&after);
+        share(&mut predicted, [last, in_git.as_ref()]);
         let is_incomplete = in_git.is_none() || predicted.is_none();
         let (in_git, predicted) = match (in_git, predicted) {
             (Some(in_git), Some(predicted)) => (in_git, predicted),
             _ => (report.before.clone(), after),
         };
         let config = with_data(&report.before, &in_git);
-        let writers = Writers::of(report);
         Some(Self {
             report,
-            writers,
+            writers: OnceCell::new(),
             kind,
             schemas: Schemas::kubernetes(),
             config,
@@ -99,12 +125,16 @@ impl<'a> Sides<'a> {
         })
     }
 
+    fn writers(&self) -> &Writers<'a> {
+        self.writers.get_or_init(|| Writers::of(self.report))
+    }
+
     /// That policies give the object another name, namespace or kind: no object of the cluster is ever the one in Git.
     fn renamed(&self) -> Option<DriftField> {
         let path = self.report.changed_identity()?;
         let field = path.iter().fold(Pointer::ROOT, |at, key| at.key(*key));
         let steps = path.iter().map(|key| DriftStep::Key((*key).into())).collect();
-        Some(DriftField { path: steps, kind: DriftKind::Identity, cause: cause(&self.writers, &field) })
+        Some(DriftField { path: steps, kind: DriftKind::Identity, cause: cause(self.writers(), &field) })
     }
 
     /// The differences between Git and what policies make of it.
@@ -115,7 +145,7 @@ impl<'a> Sides<'a> {
     /// The differences between two objects in what Git sets.
     fn compared(&self, in_git: &Value, live: &Value) -> Vec<DriftField> {
         let mut comparison = Comparison {
-            writers: &self.writers,
+            writers: self.writers(),
             schemas: &self.schemas,
             kind: &self.kind,
             found: Vec::new(),

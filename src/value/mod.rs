@@ -331,6 +331,39 @@ impl Value {
         }
     }
 
+    /// Shares with another value what both have at the same place, written the same; keeps memory low. Nothing changes but
+    /// where it is stored. Whether all is the same.
+    pub fn share_with(&mut self, other: &Self) -> bool {
+        let is_same = match (&mut *self, other) {
+            (Self::Array(items), Self::Array(others)) => {
+                let Some(items) = Arc::get_mut(items) else { return self.same_storage(other) };
+                let mut is_same = items.len() == others.len();
+                for (item, other) in items.iter_mut().zip(others.iter()) {
+                    is_same &= item.share_with(other);
+                }
+                is_same
+            }
+            (Self::Object(members), Self::Object(others)) => {
+                let Some(members) = Arc::get_mut(members) else { return self.same_storage(other) };
+                let mut is_same = members.len() == others.len();
+                for (index, (key, member)) in members.iter_mut().enumerate() {
+                    let is_at_index = others.get_index(index).is_some_and(|(known, _)| known == key);
+                    let known = others.get_near(key, index);
+                    is_same &= known.is_some_and(|other| member.share_with(other)) && is_at_index;
+                }
+                is_same
+            }
+            (Self::Number(one), Self::Number(other)) => {
+                return one.is_written_as_integer() && other.is_written_as_integer() && one == other;
+            }
+            (one, other) => return *one == *other,
+        };
+        if is_same {
+            *self = other.clone();
+        }
+        is_same
+    }
+
     /// The address of the elements or members; 0 for a scalar.
     #[inline]
     fn address(&self) -> usize {
@@ -437,6 +470,19 @@ mod tests {
         clone.as_object_mut().unwrap()["a"].insert("b", Value::from(2));
         assert_eq!(original, json(r#"{"a":{"b":1}}"#));
         assert_eq!(clone, json(r#"{"a":{"b":2}}"#));
+    }
+
+    #[test]
+    fn values_share_what_is_written_the_same() {
+        let other = json(r#"{"a":{"b":[1,{"c":"x"}]},"d":[2],"e":{"f":1,"g":2}}"#);
+        let mut value = json(r#"{"a":{"b":[1,{"c":"x"}]},"d":[3],"e":{"g":2,"f":1},"h":[1.0]}"#);
+        let before = value.to_json();
+        assert!(!value.share_with(&other));
+        assert_eq!(value.to_json(), before);
+        let is_shared = |key: &str| value.get(key).unwrap().same_storage(other.get(key).unwrap());
+        assert_eq!(["a", "d", "e"].map(is_shared), [true, false, false]);
+        let mut same = json(&other.to_json());
+        assert!(same.share_with(&other) && same.same_storage(&other));
     }
 
     #[test]
