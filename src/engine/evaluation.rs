@@ -93,7 +93,10 @@ pub(super) fn evaluate<T>(
     if policies.is_empty() {
         return None;
     }
-    let placed = Placed::new(engine, object, &own_kind, world);
+    let mut placed = Placed::new(engine, object, &own_kind, world);
+    if old.is_some() {
+        placed.share();
+    }
     let original = original.map(|original| Placed::new(engine, original, &own_kind, world).object);
     let original = original.as_ref().unwrap_or(&placed.object);
     let old = old.map(|old| Placed::old(engine, old, &own_kind, world));

@@ -41,7 +41,12 @@ impl Placed {
     /// The stored object of an update, as policies see it.
     pub(super) fn old(engine: &Engine, old: &Value, kind: &GroupVersionKind, world: &dyn World) -> Value {
         let admission = engine.settings.admission.as_ref().filter(|_| !is_stored(old));
-        admission.map_or_else(|| old.clone(), |_| Self::new(engine, old, kind, world).object)
+        let view = |_| {
+            let mut placed = Self::new(engine, old, kind, world);
+            placed.share();
+            placed.object
+        };
+        admission.map_or_else(|| old.clone(), view)
     }
 
     /// The object with the namespace of the run, if it is of a namespaced kind and has none.
@@ -58,6 +63,13 @@ impl Placed {
             !namespace.is_empty() && metadata.is_some_and(|metadata| !metadata.contains_key("namespace"));
         let object = if is_added { with_namespace(object, &namespace) } else { object.clone() };
         Self { object, namespace, is_added, written: None, admission: None, not_admitted: None }
+    }
+
+    /// Stores once what the view has in common with the object as written: most of it, if it has its defaults.
+    pub(super) fn share(&mut self) {
+        if let Some(written) = &self.written {
+            self.object.share_with(written);
+        }
     }
 
     /// Whether the namespace was added.

@@ -81,7 +81,8 @@ impl<'v> Merge<'v> {
                 }
             };
             if let Some(changed) = changed {
-                merged.get_or_insert_with(|| live.with_room(patch.len())).insert(name.clone(), changed);
+                let copy = || live.with_room(patch.keys().filter(|name| !live.contains_key(*name)).count());
+                merged.get_or_insert_with(copy).insert(name.clone(), changed);
             }
         }
         Ok(merged.map(Value::object))
