@@ -29,6 +29,9 @@ const MAX_PAIRS: usize = 10;
 /// How often a policy is evaluated for the other orders of one object, at most.
 const MAX_EVALUATIONS: usize = 600;
 
+/// The results of other orders of one object are kept, and may hold so many times what its reports may.
+const REPORTS: usize = 2;
+
 /// A policy that changed an object.
 pub(super) struct Step {
     /// The number of the policy.
@@ -64,9 +67,11 @@ struct Search<'a> {
     results: BTreeMap<usize, Vec<Known>>,
     /// How often a policy may still be evaluated.
     left: usize,
+    /// The bytes that further results may hold.
+    bytes_left: usize,
 }
 
-/// More evaluations than [`MAX_EVALUATIONS`] are needed.
+/// More evaluations than [`MAX_EVALUATIONS`] are needed, or their results hold too much.
 struct TooMany;
 
 /// How policies leave the object.
@@ -89,6 +94,7 @@ impl<'a> Search<'a> {
             conflicts: BTreeSet::new(),
             results: BTreeMap::new(),
             left: MAX_EVALUATIONS,
+            bytes_left: evaluation.engine.settings.limits.report_bytes.saturating_mul(REPORTS),
         };
         search.find_policies(&evaluation.placed.object);
         for Step { number, before, after } in steps {
@@ -335,6 +341,12 @@ impl<'a> Search<'a> {
                 let has_failed = report.as_ref().is_some_and(PolicyReport::has_error);
                 (after.unwrap_or_else(|| before.clone()), has_failed)
             });
+            let bytes = after.bytes_beside(&before, self.bytes_left);
+            let Some(bytes_left) = self.bytes_left.checked_sub(bytes) else {
+                self.left = 0;
+                return Err(TooMany);
+            };
+            self.bytes_left = bytes_left;
             let known = Known::new(before.clone(), after.clone(), has_failed);
             if !have_same_metadata(&before, &after) {
                 self.find_policies(&after);

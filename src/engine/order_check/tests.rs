@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::engine::evaluation::{Input, evaluate};
 use crate::engine::generated::{PATCHES, objects, policies, policy};
 use crate::engine::order::run_all;
-use crate::engine::{EmptyWorld, Engine, Settings};
+use crate::engine::{EmptyWorld, Engine, Limits, Settings};
 use crate::policy::PolicySet;
 use crate::report::ObjectReport;
 use crate::yaml;
@@ -75,8 +75,12 @@ fn labelling(number: usize, patch: &str) -> Vec<Policy> {
 
 /// What is noted, and how many evaluations were left.
 fn checked(policies: Vec<Policy>) -> (Vec<OrderDependence>, usize) {
+    checked_within(Limits::default(), policies)
+}
+
+fn checked_within(limits: Limits, policies: Vec<Policy>) -> (Vec<OrderDependence>, usize) {
     let object = yaml::parse_value("{apiVersion: v1, kind: ConfigMap, metadata: {name: m}}").unwrap();
-    let engine = Engine::new(PolicySet::new(policies), Settings::default());
+    let engine = Engine::new(PolicySet::new(policies), Settings { limits, ..Settings::default() });
     let input = Input { object: &object, original: None, old: None, world: &EmptyWorld };
     let checked = evaluate(&engine, input, |evaluation| {
         let (_, _, steps) = run_all(evaluation);
@@ -115,6 +119,17 @@ fn evaluations_are_bounded() {
         let (noted, _) = checked(labelling(number, patch));
         assert_eq!(noted.len(), 1);
         assert_eq!((noted[0].policies.len(), !noted[0].fields.is_empty()), (number, expected));
+    }
+}
+
+#[test]
+fn the_results_of_other_orders_are_bounded() {
+    let patch = "patchesJson6902: '[{op: add, path: /list/-, value: OUT}]'";
+    for (report_bytes, is_compared) in [(100_000, true), (1000, false)] {
+        let limits = Limits { report_bytes, ..Limits::default() };
+        let (noted, _) = checked_within(limits, labelling(20, patch));
+        assert_eq!((noted.len(), noted[0].policies.len()), (1, 20));
+        assert_eq!(!noted[0].fields.is_empty(), is_compared);
     }
 }
 
