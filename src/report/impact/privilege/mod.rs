@@ -4,6 +4,9 @@ mod restricted;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use foldhash::fast::RandomState;
+use indexmap::IndexSet;
+
 use crate::value::{GroupVersionKind, Pointer, Value, distinct};
 
 use super::{list, pointer, text};
@@ -110,7 +113,7 @@ pub(super) fn gained(kind: &GroupVersionKind, before: &Value, after: &Value) -> 
             }
         }
     }
-    gains.0
+    gains.0.into_iter().collect()
 }
 
 /// A place in both objects; a value that does not exist is null.
@@ -143,7 +146,7 @@ impl<'v> Place<'v> {
 
 /// Collects the paths of fields that grant more privileges.
 #[derive(Default)]
-struct Gains(Vec<Pointer>);
+struct Gains(IndexSet<Pointer, RandomState>);
 
 impl Gains {
     fn pod(&mut self, pod: &Place<'_>) {
@@ -175,21 +178,21 @@ impl Gains {
     /// Violations of the level `restricted`, if the Pod met it before.
     fn restricted(&mut self, pod: &Place<'_>) {
         let at = &pod.at;
-        if list(pod.before, &["containers"]).is_empty() || !restricted::violations(pod.before, at).is_empty()
+        if list(pod.before, &["containers"]).is_empty()
+            || restricted::violations(pod.before, at).next().is_some()
         {
             return;
         }
-        for place in restricted::violations(pod.after, at) {
-            // A field inside of it, or the same field of the Pod, may have been found already.
-            let last = place.segments().last();
-            let is_same = |found: &Pointer| {
-                found.segments().starts_with(place.segments())
-                    || found.segments().len() == at.segments().len() + 2 && found.segments().last() == last
-            };
-            if !self.0.iter().any(is_same) {
-                self.0.push(place);
-            }
-        }
+        // A field inside of it, or the same field of the Pod, may have been found already.
+        let found: BTreeSet<&Pointer> = self.0.iter().collect();
+        let of_pod = self.0.iter().filter(|found| found.segments().len() == at.segments().len() + 2);
+        let of_pod: BTreeSet<_> = of_pod.map(|found| found.segments().last()).collect();
+        let is_new = |place: &Pointer| {
+            let next = found.range::<Pointer, _>(place..).next();
+            !next.is_some_and(|next| place.contains(next)) && !of_pod.contains(&place.segments().last())
+        };
+        let new: Vec<Pointer> = restricted::violations(pod.after, at).filter(is_new).collect();
+        self.0.extend(new);
     }
 
     /// The service account of a Pod, by either of the field's names.
@@ -298,7 +301,7 @@ impl Gains {
         let known: BTreeSet<String> = list(container.before, &["ports"]).iter().filter_map(port).collect();
         for (index, one) in list(container.after, &["ports"]).iter().enumerate() {
             if port(one).is_some_and(|port| !known.contains(&port)) {
-                self.0.push(container.at.key("ports").index(index).key("hostPort"));
+                self.0.insert(container.at.key("ports").index(index).key("hostPort"));
             }
         }
     }
@@ -379,10 +382,7 @@ impl Gains {
 
     fn note(&mut self, is_gain: bool, place: &Place<'_>, field: &str) {
         if is_gain {
-            let field = place.at.key(field);
-            if !self.0.contains(&field) {
-                self.0.push(field);
-            }
+            self.0.insert(place.at.key(field));
         }
     }
 }
