@@ -2,8 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use foldhash::fast::RandomState;
+use indexmap::IndexSet;
+
 use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, Outcome};
-use crate::value::{ChangeKind, Pointer, Segment, Text, Value, changes};
+use crate::value::{ChangeKind, Pointer, Segment, Text, Value, changes, distinct};
+
+/// From so many elements on, a list is searched with an index.
+const LONG: usize = 32;
 
 /// A field as a policy left it.
 struct Written {
@@ -18,15 +24,14 @@ pub(super) fn findings(report: &ObjectReport) -> Vec<CheckFinding> {
     let mut found: BTreeMap<(Text, Text, CheckFindingKind), Found<'_>> = BTreeMap::new();
     for (policy, rule) in report.rules().filter(|(policy, _)| !policy.has_error()) {
         let Outcome::Patched { before, after } = &rule.outcome else { continue };
-        let fields: Vec<Pointer> = changes(before, after)
-            .into_iter()
-            .flat_map(|change| leaves(change.pointer, &change.kind))
-            .collect();
-        for field in fields {
+        let mut elements = Elements::default();
+        let fields = changes(before, after).into_iter();
+        for field in fields.flat_map(|change| leaves(change.pointer, &change.kind)) {
             let [was, is] = [before, after].map(|object| object.pointed(&field).cloned());
             let earlier = written.get(&field).filter(|earlier| earlier.policy != policy.policy);
             // Elements of lists may have moved in between, or by this policy.
-            let earlier = earlier.filter(|earlier| earlier.after == was && !is_moved(before, after, &field));
+            let earlier = earlier
+                .filter(|earlier| earlier.after == was && !is_moved(before, after, &field, &mut elements));
             if let Some(earlier) = earlier {
                 let kind = if earlier.before == is {
                     CheckFindingKind::Undone
@@ -56,8 +61,21 @@ struct Found<'r> {
     after: &'r Value,
 }
 
+/// The elements of long lists, by the addresses of the lists: many fields are below the same ones.
+#[derive(Default)]
+struct Elements<'v>(BTreeMap<usize, IndexSet<&'v Value, RandomState>>);
+
+impl<'v> Elements<'v> {
+    fn contain(&mut self, list: &'v [Value], element: &Value) -> bool {
+        if list.len() < LONG {
+            return list.contains(element);
+        }
+        self.0.entry(list.as_ptr().addr()).or_insert_with(|| distinct(list)).contains(element)
+    }
+}
+
 /// Whether a field is in an element of a list that is now at another place.
-fn is_moved(before: &Value, after: &Value, field: &Pointer) -> bool {
+fn is_moved<'v>(before: &Value, after: &'v Value, field: &Pointer, elements: &mut Elements<'v>) -> bool {
     let segments = field.segments();
     let lists = segments.iter().enumerate().filter_map(|(depth, segment)| match segment {
         Segment::Index(index) => Some((segments[..depth].iter().cloned().collect::<Pointer>(), *index)),
@@ -66,7 +84,7 @@ fn is_moved(before: &Value, after: &Value, field: &Pointer) -> bool {
     let mut lists = lists.filter_map(|(list, index)| {
         let element = before.pointed(&list)?.at(index)?;
         let left = after.pointed(&list)?.as_array()?;
-        Some(left.get(index) != Some(element) && left.contains(element))
+        Some(left.get(index) != Some(element) && elements.contain(left, element))
     });
     lists.any(|is_moved| is_moved)
 }

@@ -1,8 +1,10 @@
 //! The Pods of a template: policies see them again when a controller creates them.
 
+use std::collections::BTreeSet;
+
 use crate::engine::{Engine, World};
 use crate::report::{CheckFinding, CheckFindingKind, ObjectReport};
-use crate::value::{Pointer, Text, Value};
+use crate::value::{Pointer, Segment, Text, Value};
 
 use super::acting;
 
@@ -22,7 +24,13 @@ pub(super) fn finding(engine: &Engine, report: &ObjectReport, world: &dyn World)
     // Policies for Pods alone did not change the template. Other policies may take changes back.
     let of_workload = acting(report);
     let changed: Vec<Pointer> = created.changes().into_iter().map(|change| change.pointer).collect();
-    let is_left = |field: &Pointer| changed.iter().any(|left| left.contains(field) || field.contains(left));
+    let left: BTreeSet<&[Segment]> = changed.iter().map(Pointer::segments).collect();
+    // Something at or above the field, or below it.
+    let is_left = |field: &Pointer| {
+        let field = field.segments();
+        (0..=field.len()).any(|depth| left.contains(&field[..depth]))
+            || left.range(field..).next().is_some_and(|next| next.starts_with(field))
+    };
     let mut policies: Vec<Text> = Vec::new();
     let mut fields = Vec::new();
     let template = at.iter().fold(Pointer::ROOT, |at, key| at.key(*key));

@@ -26,20 +26,24 @@ pub(super) fn finding(
     let changed: Vec<Pointer> = second.changes().into_iter().map(|change| change.pointer).collect();
     let policies = if fails { failing.collect() } else { writers(&second, &changed) };
     let fields = shown(&second, changed.iter());
+    let mut secrets = report.secrets.clone();
+    secrets.extend(&second.secrets);
+    let is_changed = second.is_changed();
+    let after = second.after.clone();
+    // What each rule did is large, and not needed any more.
+    drop(second);
     let settling = if fails {
         Settling::Fails
     } else {
-        settle(vec![report.after.clone(), second.after.clone()], |object| {
+        settle(vec![report.after.clone(), after.clone()], |object| {
             let next = engine.mutate(object, stored, world);
             (!next.has_error() || report.has_error()).then_some(next.after)
         })
     };
-    let mut secrets = report.secrets.clone();
-    secrets.extend(&second.secrets);
     Some(CheckFinding {
         settling: Some(settling),
         secrets,
-        results: second.is_changed().then(|| Box::new([report.after.clone(), second.after])),
+        results: is_changed.then(|| Box::new([report.after.clone(), after])),
         ..CheckFinding::new(CheckFindingKind::NotIdempotent, policies, fields)
     })
 }

@@ -1,5 +1,7 @@
 //! Why an API server refuses an object, as far as the object alone shows it.
 
+use std::collections::BTreeSet;
+
 use crate::admission::{Admission, KindSchemas, NotAdmitted, missing_required};
 use crate::policy::metadata_errors;
 use crate::value::{GroupVersionKind, Number, Text, Value};
@@ -54,7 +56,7 @@ fn workload(object: &Value, kind: &GroupVersionKind) -> Option<String> {
 
 /// What a Pod or its template is refused for.
 fn pod(spec: &Value) -> Option<String> {
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: BTreeSet<&str> = BTreeSet::new();
     for list in CONTAINERS {
         for container in spec.get(list).and_then(Value::as_array).unwrap_or_default() {
             let text = |field| container.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -62,13 +64,12 @@ fn pod(spec: &Value) -> Option<String> {
             if !is_container_name(name) {
                 return Some(format!("{list}: `{name}` is no name of a container"));
             }
-            if names.contains(&name) {
+            if !names.insert(name) {
                 return Some(format!("{list}: two containers have the name `{name}`"));
             }
             if text("image").trim().is_empty() {
                 return Some(format!("{list}: the container `{name}` has no image"));
             }
-            names.push(name);
         }
     }
     let mut open = vec![spec];
