@@ -83,7 +83,7 @@ impl Operands<Template> for InContext<'_, '_> {
     fn allow_pairs(&mut self, pairs: usize, operand: &Template) -> Result<(), SubstitutionError> {
         let steps = (pairs / PAIRS) as u64;
         self.0.runtime().spend(steps).map_err(|_| SubstitutionError::Limit {
-            limit: "steps of comparing elements with wildcards",
+            limit: "steps of comparing elements",
             name: "steps",
             maximum: self.0.settings().limits.steps,
             at: operand.pointer().clone(),

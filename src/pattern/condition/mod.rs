@@ -409,8 +409,8 @@ impl<'a, O> Evaluation<'a, O> {
 /// What an operator reads of an operand, as many pairs of texts.
 fn compared(operand: &Value) -> usize {
     let pairs = |element: &Value| match element {
-        Value::Object(_) | Value::Array(_) => 64,
-        _ => 16,
+        Value::Object(_) | Value::Array(_) => 256,
+        _ => 64,
     };
     operand.as_array().map_or(0, |elements| elements.iter().map(pairs).sum())
 }
