@@ -5,7 +5,7 @@ use crate::value::{Pointer, Value};
 use super::cel_text::{Cel, is_identifier};
 use super::expression::{Mixed, Scope, template};
 use super::path::{Base, Path};
-use super::problem::{Problem, Refusal};
+use super::problem::{self, Problem, Refusal};
 use super::projection::projected;
 use super::ty::Ty;
 use super::val::{Form, Val};
@@ -24,7 +24,8 @@ pub(super) fn bound<'a>(
     at: &Pointer,
 ) -> Result<Scope<'a>, Refusal> {
     let mut scope = scope.clone();
-    for (index, entry) in entries.and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
+    let entries = problem::parts(entries, "context entries").map_err(|problem| problem.at(at))?;
+    for (index, entry) in entries.iter().enumerate() {
         let value = value(entry, &scope, &at.index(index))?;
         let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
         scope = scope.with(name, value);
@@ -41,7 +42,8 @@ pub(super) fn variables<'a>(
 ) -> Result<(Scope<'a>, Vec<Variable>), Refusal> {
     let mut scope = scope.clone();
     let mut variables = Vec::new();
-    for (index, entry) in entries.and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
+    let entries = problem::parts(entries, "context entries").map_err(|problem| problem.at(at))?;
+    for (index, entry) in entries.iter().enumerate() {
         let value = value(entry, &scope, &at.index(index))?;
         let written = entry.get("name").and_then(Value::as_str).unwrap_or_default();
         let name = variable_name(written, taken);

@@ -11,7 +11,7 @@ use super::patch_text::{Parsed, legacy_item};
 use super::patches::{Location, Patch, holds_large, large_number};
 use super::path::Path;
 use super::place::Place;
-use super::problem::{Difference, Problem, Refusal};
+use super::problem::{self, Difference, Problem, Refusal};
 use super::ty::Ty;
 use super::val::{Form, Val};
 
@@ -41,7 +41,7 @@ pub(super) fn operations<'a>(
     at: &Pointer,
 ) -> Result<Vec<Operation>, Refusal> {
     let parsed = Parsed::read(text).map_err(|problem| problem.at(at))?;
-    let items = parsed.value.as_array().map(<[Value]>::to_vec).unwrap_or_default();
+    let items = problem::parts(Some(&parsed.value), "operations").map_err(|problem| problem.at(at))?;
     let translate = |(index, item): (usize, &Value)| {
         let pointer = Pointer::ROOT.index(index);
         Translation { parsed: &parsed, root, scope, at, is_legacy: false }.operation(item, &pointer)
@@ -56,7 +56,7 @@ pub(super) fn legacy_operations<'a>(
     scope: &Scope<'a>,
     at: &Pointer,
 ) -> Result<Vec<Operation>, Refusal> {
-    let items = patches.as_array().unwrap_or_default();
+    let items = problem::parts(Some(patches), "operations").map_err(|problem| problem.at(at))?;
     let translate = |(index, item): (usize, &Value)| {
         let item = legacy_item(item);
         let parsed = Parsed { value: Value::Null, variables: Vec::new(), bare: Vec::new() };

@@ -491,16 +491,9 @@ fn refused_policy(document: &Value, policy: &ClassicPolicy, rules: &[&(usize, &V
         );
         return Some(problem.at(&Pointer::ROOT.key("spec").key("rules")));
     }
-    // Each is compared with all others.
-    const MAX_RULES: usize = 1_000;
     let kinds: usize = rules.iter().map(|(_, rule)| rule::kind_selectors(rule).len()).sum();
-    if rules.len().max(kinds) > MAX_RULES {
-        let problem = problem::Problem::new(
-            format!("a policy of more than {MAX_RULES} rules or kinds"),
-            "the conversion compares each with all others",
-            "split it",
-        );
-        return Some(problem.at(&Pointer::ROOT.key("spec").key("rules")));
+    if rules.len().max(kinds) > problem::MAX_PARTS {
+        return Some(problem::too_many("rules or kinds").at(&Pointer::ROOT.key("spec").key("rules")));
     }
     if let Some(error) = metadata_errors(document).into_iter().next() {
         let problem = problem::Problem::new(

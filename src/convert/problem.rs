@@ -1,6 +1,6 @@
 //! Why a construct has no exact translation.
 
-use crate::value::Pointer;
+use crate::value::{Pointer, Value};
 
 /// Why a construct has no exact translation; its place is not known yet.
 #[derive(Clone, Debug)]
@@ -42,6 +42,27 @@ impl Difference {
             Self::Errors => "errors",
         }
     }
+}
+
+/// So many parts of one kind are converted: each is compared with the others.
+pub(super) const MAX_PARTS: usize = 1_000;
+
+/// The parts of a list, or why there are too many of them.
+pub(super) fn parts<'v>(list: Option<&'v Value>, what: &str) -> Result<&'v [Value], Problem> {
+    let parts = list.and_then(Value::as_array).unwrap_or_default();
+    if parts.len() > MAX_PARTS {
+        return Err(too_many(what));
+    }
+    Ok(parts)
+}
+
+/// Why what has more than [`MAX_PARTS`] parts of a kind is not converted.
+pub(super) fn too_many(what: &str) -> Problem {
+    Problem::new(
+        format!("more than {MAX_PARTS} {what}"),
+        "the conversion compares each with all others",
+        "split the policy",
+    )
 }
 
 /// Why a rule was not converted.

@@ -170,8 +170,24 @@ fn thousands_of_rules_are_not_converted() {
     let folder = Folder::new(&[("policy.yaml", &policy)]);
     let output = folder.run(&["convert", "-p", "policy.yaml"]);
     assert_eq!(output.code, Some(3), "{}", output.stderr);
-    let expected = "a policy of more than 1000 rules or kinds: the conversion compares each with all others";
+    let expected = "more than 1000 rules or kinds: the conversion compares each with all others";
     assert_eq!(words(&output).matches(expected).count(), 6_000);
+}
+
+#[test]
+fn thousands_of_operations_and_context_entries_are_not_converted() {
+    let operation = "        - {op: remove, path: /data/a}\n";
+    let operations = format!("    mutate:\n      patchesJson6902: |-\n{}", operation.repeat(5_000));
+    let entries = "{name: v, variable: {value: x}}, ".repeat(5_000);
+    let entries =
+        format!("    context: [{entries}]\n    mutate: {{patchStrategicMerge: {{data: {{a: b}}}}}}\n");
+    for (rule, what) in [(operations, "operations"), (entries, "context entries")] {
+        let folder = Folder::new(&[("policy.yaml", &policy([rule].into_iter()))]);
+        let output = folder.run(&["convert", "-p", "policy.yaml"]);
+        assert_eq!(output.code, Some(3), "{}", output.stderr);
+        let expected = format!("more than 1000 {what}: the conversion compares each with all others");
+        assert!(words(&output).contains(&expected), "{}", output.stderr);
+    }
 }
 
 /// A policy with CEL variables and JSON patches.

@@ -22,7 +22,7 @@ use entry::Loading;
 pub use image::image_name;
 
 /// How many bytes are searched for the names of entries in one step.
-const SEARCHED_BYTES: usize = 4096;
+const SEARCHED_BYTES: usize = 2048;
 
 /// How many loaded entries are restored in one step.
 const RESTORED_ENTRIES: usize = 64;
