@@ -447,14 +447,12 @@ fn pointer(path: &Cel) -> Vec<Name> {
             _ => OPEN,
         })
         .collect();
-    let names = text.split('/').skip(1);
-    names
-        .map(
-            |name| {
-                if name.contains(OPEN) || name == "-" { Name::Any } else { Name::Key(unescaped_token(name)) }
-            },
-        )
-        .collect()
+    let name = |token: &str| match token {
+        "-" => Name::Any,
+        token if token.contains(OPEN) => Name::Any,
+        token => Name::Key(unescaped_token(token)),
+    };
+    text.split('/').skip(1).map(name).collect()
 }
 
 #[cfg(test)]

@@ -53,7 +53,8 @@ pub(super) struct Evaluation<'a> {
     reported: Cell<usize>,
     /// The steps of expressions and loops so far.
     steps: Cell<u64>,
-    /// Those of runs without effect on the report, with those of patches.
+    /// Those that do not count for the limit, with those of patches: of runs without effect on the report, and in such a run
+    /// those before it.
     steps_aside: Cell<u64>,
     pub(super) classic: ObjectState,
 }

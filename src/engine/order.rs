@@ -35,8 +35,8 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
         ObjectReport {
             object: evaluation.identity.cloned(),
             before: object.clone(),
-            // A run that exceeds its memory fails, and needs no other one to compare with.
-            view: if evaluation.exceeds_memory() {
+            // A run that exceeds a limit fails, and needs no other one to compare with.
+            view: if evaluation.exceeds_memory() || evaluation.exceeded_steps(0).is_some() {
                 ViewReport::default()
             } else {
                 views::report(evaluation, (&policies, &steps), &after)

@@ -61,9 +61,6 @@ pub(super) fn evaluate(
 /// Operands with variables of a context.
 pub(super) struct InContext<'a, 'c>(pub(super) &'a mut Context<'c>);
 
-/// How many pairs of texts are compared in one step.
-const PAIRS: usize = 64;
-
 impl Operands<Template> for InContext<'_, '_> {
     type Error = SubstitutionError;
 
@@ -80,9 +77,8 @@ impl Operands<Template> for InContext<'_, '_> {
         Ok((resolved.value, context.take_integer_typing()))
     }
 
-    fn allow_pairs(&mut self, pairs: usize, operand: &Template) -> Result<(), SubstitutionError> {
-        let steps = (pairs / PAIRS) as u64;
-        self.0.runtime().spend(steps).map_err(|_| SubstitutionError::Limit {
+    fn allow_steps(&mut self, steps: usize, operand: &Template) -> Result<(), SubstitutionError> {
+        self.0.runtime().spend(steps as u64).map_err(|_| SubstitutionError::Limit {
             limit: "steps of comparing elements",
             name: "steps",
             maximum: self.0.settings().limits.steps,

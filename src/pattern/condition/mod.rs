@@ -86,12 +86,12 @@ pub trait Operands<T> {
     /// The operand has no value.
     fn resolve(&mut self, operand: &T, at: &Pointer) -> Result<(Value, IntegerTyping), Self::Error>;
 
-    /// Allows a condition to compare so many pairs of texts, before it does. The operand is its value.
+    /// Allows a condition to take so many steps for comparing elements, before it does. The operand is its value.
     ///
     /// # Errors
     ///
     /// They are too many.
-    fn allow_pairs(&mut self, _pairs: usize, _operand: &T) -> Result<(), Self::Error> {
+    fn allow_steps(&mut self, _steps: usize, _operand: &T) -> Result<(), Self::Error> {
         Ok(())
     }
 }
@@ -390,10 +390,10 @@ impl<'a, O> Evaluation<'a, O> {
             let pointer = paths.key.clone();
             return Err(ConditionError::Panic { pointer, operator: condition.operator });
         }
-        let pairs = condition.operator.pairs(&key, &value).saturating_add(compared(&key) + compared(&value));
-        if pairs > 0 {
+        let steps = condition.operator.pairs(&key, &value) / PAIRS + elements(&key) + elements(&value);
+        if steps > 0 {
             (self.operands)
-                .allow_pairs(pairs, &condition.value)
+                .allow_steps(steps, &condition.value)
                 .map_err(|cause| ConditionError::Value { pointer: paths.value.clone(), cause })?;
         }
         let met = condition.operator.evaluate_typed(key_operand, value_operand, self.tracker);
@@ -406,13 +406,16 @@ impl<'a, O> Evaluation<'a, O> {
     }
 }
 
-/// What an operator reads of an operand, as many pairs of texts.
-fn compared(operand: &Value) -> usize {
-    let pairs = |element: &Value| match element {
-        Value::Object(_) | Value::Array(_) => 256,
-        _ => 64,
+/// How many pairs of texts with wildcards are compared in one step.
+const PAIRS: usize = 64;
+
+/// The steps for reading the elements of an operand. To compare a list or a map takes some four times as long as a scalar.
+fn elements(operand: &Value) -> usize {
+    let steps = |element: &Value| match element {
+        Value::Object(_) | Value::Array(_) => 4,
+        _ => 1,
     };
-    operand.as_array().map_or(0, |elements| elements.iter().map(pairs).sum())
+    operand.as_array().map_or(0, |elements| elements.iter().map(steps).sum())
 }
 
 #[cfg(test)]
