@@ -2,7 +2,7 @@
 //! semantics part a difference is named.
 
 use kyv::patch::{MergeContext, Merged, Overlay, PatchError, Schemas};
-use kyv::semantics::{DivergenceSet, DivergenceTracker, Semantics};
+use kyv::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
 use kyv::value::{GroupVersionKind, MAX_DEPTH, Value};
 
 use super::input::{Choices, Input};
@@ -38,13 +38,16 @@ pub fn run(data: &[u8]) {
         return;
     };
     let input = || format!("{} on {}", overlay.to_json(), object.to_json());
-    assert_eq!(documented.reached, kyverno.reached, "the sides name other differences: {}", input());
     let differ = documented.state(&object) != kyverno.state(&object);
     let named = !documented.reached.is_empty();
+    // Kyverno rounds integers when the overlay is prepared: then the sides merge different overlays.
+    if !documented.prepared.contains(Divergence::RoundedInteger) {
+        assert_eq!(documented.reached, kyverno.reached, "the sides name other differences: {}", input());
+        assert!(differ || !named, "{:?} both times, and yet a difference: {}", documented.merged, input());
+    }
     // What preparing reaches does not depend on the object, and need not show.
     let may_differ = named || !documented.prepared.is_empty();
     assert!(!differ || may_differ, "{:?} or {:?}: {}", documented.merged, kyverno.merged, input());
-    assert!(differ || !named, "{:?} both times, and yet a difference: {}", documented.merged, input());
     if is_plain(&overlay) {
         for side in [&documented, &kyverno] {
             let Ok(Merged::Patched(once)) = &side.merged else { continue };
