@@ -12,6 +12,7 @@ use crate::semantics::DivergenceTracker;
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::classic::state::ObjectState;
+use super::expression_trace::ShownValues;
 use super::placed::Placed;
 use super::{Engine, Settings, World};
 
@@ -49,6 +50,8 @@ pub(super) struct Evaluation<'a> {
     is_traced: Cell<bool>,
     /// Whether something is evaluated [`Self::aside`].
     is_aside: Cell<bool>,
+    /// The values of expressions that reports show.
+    pub(super) shown_values: ShownValues,
     /// The bytes that the reports of this object hold beside it.
     reported: Cell<usize>,
     /// The steps of expressions and loops so far.
@@ -140,6 +143,7 @@ pub(super) fn evaluate<T>(
         filter: Cell::default(),
         is_traced: Cell::new(engine.settings.trace),
         is_aside: Cell::new(false),
+        shown_values: ShownValues::default(),
         reported: Cell::default(),
         steps: Cell::default(),
         steps_aside: Cell::default(),
@@ -247,9 +251,9 @@ impl Evaluation<'_> {
         self.steps.set(self.steps.get().saturating_add(steps));
     }
 
-    /// The steps of expressions and loops so far.
+    /// The steps of expressions and loops so far, with those of showing their values.
     pub(super) const fn steps(&self) -> u64 {
-        self.steps.get()
+        self.steps.get().saturating_add(self.shown_values.steps())
     }
 
     /// The steps of expressions, loops and patches so far.

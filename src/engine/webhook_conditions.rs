@@ -98,10 +98,12 @@ impl Request<'_> {
                 _ => Err(EvalError::NoSuchOverload(String::new())),
             });
             if self.evaluation.is_traced() {
-                let seen = evaluated(&condition.pointer, Some(&condition.name), &condition.program, &value);
+                let shown = &self.evaluation.shown_values;
+                let seen =
+                    evaluated(&condition.pointer, Some(&condition.name), &condition.program, &value, shown);
                 let is_true = matches!(value, Ok(Val::Bool(true)));
                 let because =
-                    if is_true { Vec::new() } else { because(env, &condition.program, &activation) };
+                    if is_true { Vec::new() } else { because(env, &condition.program, &activation, shown) };
                 expressions.push(ExpressionTrace { because, ..seen });
             }
             match value {

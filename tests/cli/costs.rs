@@ -246,6 +246,26 @@ fn variables_and_mutations_of_a_cel_policy_share_memory() {
 }
 
 #[test]
+fn values_that_share_others_are_shown_as_far_as_they_fit_together() {
+    // 9,000 numbers, and 300 lists that have them all.
+    let tens = |of: &str, count| format!("[{}]", vec![of; count].join(", "));
+    let shared = ["[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]".to_owned()].into_iter();
+    let shared = shared.chain(
+        [("variables.v0", 10), ("variables.v1", 10), ("variables.v2", 9)].map(|(of, count)| tens(of, count)),
+    );
+    let variables = shared.chain((0..300).map(|_| "[variables.v3]".to_owned()));
+    let patches = (4..304).map(|number| format!("string(variables.v{number}.size())"));
+    let output = run_within(SMALL, CONFIG_MAP, "explain", &cel_policy(variables, patches));
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let shown = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("variables.v10 = [[[[[1,2,3"), "{shown}");
+    assert!(
+        shown.contains("variables.v303 = no value: the values of the policies are too large to be shown"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn rules_after_the_limit_of_reports_do_not_run() {
     let policy = policy((0..12_000).map(|number| rule("", &format!("label-{number}"))));
     let output = run("diff", &policy);

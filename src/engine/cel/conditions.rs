@@ -27,7 +27,7 @@ pub(super) enum Exempt {
 pub(super) fn holds<'c>(
     conditions: impl IntoIterator<Item = &'c Expression>,
     scope: &Scope<'_>,
-    tracer: &mut Tracer,
+    tracer: &mut Tracer<'_>,
 ) -> Result<Option<Text>, RuleError> {
     let mut first_error = None;
     for condition in conditions {
@@ -66,7 +66,7 @@ pub(super) fn exemption(
             continue;
         }
         // The tracer has no place for conditions of exceptions.
-        match holds(&exception.conditions, scope, &mut Tracer::new(false)) {
+        match holds(&exception.conditions, scope, &mut Tracer::without_trace(evaluation)) {
             Ok(None) => {}
             Ok(Some(_)) => continue,
             Err(_) if is_exempt => continue,

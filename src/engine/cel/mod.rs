@@ -165,7 +165,7 @@ impl VariantRun<'_> {
             let failed = RuleError::new(error.code, error.to_string()).at(&error.pointer, None);
             return Some(self.result(Outcome::Error(failed)));
         }
-        let mut tracer = Tracer::new(evaluation.is_traced());
+        let mut tracer = Tracer::new(evaluation);
         let outcome = self.failure_ignored(evaluation.replayable(self.outcome(&mut tracer)));
         let ignored = self.ignored.take();
         let is_patched = matches!(outcome, Outcome::Patched { .. });
@@ -239,7 +239,7 @@ impl VariantRun<'_> {
     }
 
     /// Runs the policy once for each binding and parameter.
-    fn outcome(&self, tracer: &mut Tracer) -> Outcome {
+    fn outcome(&self, tracer: &mut Tracer<'_>) -> Outcome {
         let Self { evaluation, policy, object, .. } = *self;
         let invocations = match invocations(evaluation, policy, self.operation) {
             Ok(invocations) => invocations,
@@ -271,7 +271,7 @@ impl VariantRun<'_> {
         &self,
         invocation: &Invocation<'_>,
         object: &Value,
-        tracer: &mut Tracer,
+        tracer: &mut Tracer<'_>,
     ) -> Result<Option<Value>, Stop> {
         let Self { evaluation, policy, variant, operation, .. } = *self;
         let mut scope = Scope::new(evaluation, (policy, variant, self.side), operation, object.clone())
@@ -306,11 +306,11 @@ impl VariantRun<'_> {
         let conditions = variant.webhook_conditions.iter().filter_map(|index| variant.conditions.get(*index));
         let side = Semantics::Documented;
         let scope = Scope::new(evaluation, (policy, variant, side), operation, scope.object());
-        holds(conditions, &scope, &mut Tracer::new(false))
+        holds(conditions, &scope, &mut Tracer::without_trace(evaluation))
     }
 
     /// Applies the mutations, one after the other: each sees the changes of the earlier ones.
-    fn mutate(&self, scope: &Scope<'_>, tracer: &mut Tracer) -> Result<(), Stop> {
+    fn mutate(&self, scope: &Scope<'_>, tracer: &mut Tracer<'_>) -> Result<(), Stop> {
         let Self { evaluation, policy, variant, .. } = *self;
         let mut first_error = None;
         let before = scope.object();

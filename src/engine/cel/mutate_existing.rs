@@ -74,7 +74,7 @@ impl Trigger<'_> {
                 self.result(Outcome::Skipped(SkipReason::NotSelected(reasons)))
             });
         }
-        let mut tracer = Tracer::new(evaluation.is_traced());
+        let mut tracer = Tracer::new(evaluation);
         let found = if is_own_trigger {
             Ok(Vec::from_iter(targets_number(targets, evaluation, trigger)))
         } else {
@@ -121,7 +121,7 @@ impl Trigger<'_> {
         trigger: &Value,
         operation: Operation,
         targets: &mut Targets,
-        tracer: &mut Tracer,
+        tracer: &mut Tracer<'_>,
     ) -> Result<Vec<TargetId>, Box<Outcome>> {
         let Self { evaluation, policy, variant, .. } = *self;
         let failed = |error: RuleError| Box::new(Outcome::Error(error));
@@ -225,7 +225,7 @@ impl Trigger<'_> {
     fn run_target(&self, id: TargetId, operation: Operation, targets: &mut Targets) {
         let Self { evaluation, policy, variant, .. } = *self;
         let Some(object) = targets.object(id).cloned() else { return };
-        let mut tracer = Tracer::new(evaluation.is_traced());
+        let mut tracer = Tracer::new(evaluation);
         evaluation.taint.track(&object);
         let mut warnings = Vec::new();
         let outcome =
@@ -251,7 +251,7 @@ impl Trigger<'_> {
         &self,
         object: &Value,
         operation: Operation,
-        tracer: &mut Tracer,
+        tracer: &mut Tracer<'_>,
         warnings: &mut Vec<RuleError>,
     ) -> Result<Outcome, RuleError> {
         let Self { evaluation, policy, variant, .. } = *self;

@@ -23,7 +23,7 @@ pub(super) fn apply(
     policy: &CelPolicy,
     mutation: &CelMutation,
     scope: &Scope<'_>,
-    tracer: &mut Tracer,
+    tracer: &mut Tracer<'_>,
 ) -> Result<Value, RuleError> {
     let object = scope.object();
     let (program, field) = match &mutation.patch {
@@ -50,7 +50,7 @@ fn json_patch(
     policy: &CelPolicy,
     object: &Value,
     patch: &Val,
-    tracer: &mut Tracer,
+    tracer: &mut Tracer<'_>,
 ) -> Result<Value, MutationError> {
     let patched = match apply_computed(object, &operations(patch)?)? {
         Computed::Patched(patched) => patched,

@@ -1,7 +1,10 @@
 //! What explanations show of a policy.
 
+use std::collections::BTreeSet;
+
 use crate::cel::{EvalError, Program, Val};
-use crate::engine::expression_trace::{because, evaluated, shown};
+use crate::engine::evaluation::Evaluation;
+use crate::engine::expression_trace::{ShownValues, because, evaluated};
 use crate::patch::FailedTest;
 use crate::policy::Expression;
 use crate::report::{ExpressionTrace, TestTrace, Trace};
@@ -11,15 +14,24 @@ use super::invocations::Invocation;
 use super::scope::Scope;
 
 /// Collects what was evaluated, if reports have traces.
-pub(super) struct Tracer {
+pub(super) struct Tracer<'e> {
     trace: Option<Trace>,
+    shown: &'e ShownValues,
     /// The binding and parameter of the current run.
     invocation: Option<Text>,
+    /// The variables of the current run that were added.
+    added: BTreeSet<Text>,
 }
 
-impl Tracer {
-    pub(super) fn new(is_traced: bool) -> Self {
-        Self { trace: is_traced.then(Trace::default), invocation: None }
+impl<'e> Tracer<'e> {
+    pub(super) fn new(evaluation: &'e Evaluation<'_>) -> Self {
+        let trace = evaluation.is_traced().then(Trace::default);
+        Self { trace, ..Self::without_trace(evaluation) }
+    }
+
+    /// For what reports do not show.
+    pub(super) const fn without_trace(evaluation: &'e Evaluation<'_>) -> Self {
+        Self { trace: None, shown: &evaluation.shown_values, invocation: None, added: BTreeSet::new() }
     }
 
     pub(super) fn finish(self) -> Option<Box<Trace>> {
@@ -31,6 +43,7 @@ impl Tracer {
         if self.trace.is_none() {
             return;
         }
+        self.added.clear();
         self.invocation = invocation.binding.map(|binding| {
             let name = invocation.params.path(&["metadata", "name"]).and_then(Value::as_str);
             let params = name.map(|name| format!(", params {name}")).unwrap_or_default();
@@ -52,7 +65,7 @@ impl Tracer {
         {
             // The parts are evaluated again, beside the sequence of random numbers.
             let calls = scope.random_calls.get();
-            added.because = because(scope.env(), &condition.program, scope);
+            added.because = because(scope.env(), &condition.program, scope, self.shown);
             scope.random_calls.set(calls);
         }
     }
@@ -67,7 +80,8 @@ impl Tracer {
     ) {
         let Some(trace) = &mut self.trace else { return };
         let invocation = self.invocation.clone();
-        trace.expressions.push(ExpressionTrace { invocation, ..evaluated(pointer, name, program, value) });
+        let evaluated = evaluated(pointer, name, program, value, self.shown);
+        trace.expressions.push(ExpressionTrace { invocation, ..evaluated });
     }
 
     /// Adds to the last expression which test of its JSON patch failed.
@@ -78,14 +92,17 @@ impl Tracer {
         }
     }
 
-    /// Adds the policy's variables that were evaluated, with values that were not added before.
+    /// Adds the policy's variables that were evaluated. Of several runs, those with another value than before.
     pub(super) fn variables(&mut self, scope: &Scope<'_>) {
         let Some(trace) = &mut self.trace else { return };
         for (name, value) in scope.found() {
+            if !self.added.insert(name.clone()) {
+                continue;
+            }
             let expression: Text = format!("variables.{name}").into();
-            let value = shown(&value);
+            let value = self.shown.value(&value);
             let variable = crate::report::VariableTrace { iteration: None, expression, value };
-            if !trace.variables.contains(&variable) {
+            if self.invocation.is_none() || !trace.variables.contains(&variable) {
                 trace.variables.push(variable);
             }
         }
