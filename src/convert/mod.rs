@@ -39,6 +39,7 @@ mod text_match;
 mod ty;
 mod val;
 mod workloads;
+mod written_back;
 
 use crate::admission::KindSchemas;
 use crate::cel::MAX_EXPRESSION_CHARS;

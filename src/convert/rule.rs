@@ -4,7 +4,7 @@ use indexmap::IndexSet;
 
 use crate::admission::Schema;
 use crate::policy::KindSelector;
-use crate::resources::Resources;
+use crate::resources::{Resources, is_built_into_kubernetes};
 use crate::semantics::Semantics;
 use crate::value::{GroupVersionKind, Pointer, Value};
 
@@ -74,8 +74,15 @@ impl Converted {
     /// How many lines its mutations have.
     fn lines(&self) -> usize {
         // Two lines besides the expression.
-        let lines = |stage: &Stage| stage.expression(&Cel::bool(true)).pretty().lines().count() + 2;
+        let writes_back = self.writes_back();
+        let lines =
+            |stage: &Stage| stage.expression(&Cel::bool(true), writes_back).pretty().lines().count() + 2;
         self.stages.iter().map(lines).sum()
+    }
+
+    /// Whether its steps may write again what is there: objects of built-in kinds hold no numbers beyond 2⁵³.
+    pub(super) fn writes_back(&self) -> bool {
+        self.selection.kinds.iter().all(|kind| is_built_into_kubernetes(&kind.kind.group) && !kind.is_any())
     }
 }
 

@@ -5,6 +5,7 @@ use super::conditions::Tests;
 use super::overlay::Fragment;
 use super::patches::{Patch, is_reordered, steps};
 use super::problem::{Problem, Refusal};
+use super::written_back::with_written_back;
 use crate::value::Pointer;
 
 /// A mutation.
@@ -94,13 +95,14 @@ impl Stage {
             if visited == list && element == variable && own.includes(condition))
     }
 
-    /// The expression, under a condition.
-    pub(super) fn expression(&self, rule: &Cel) -> Cel {
+    /// The expression, under a condition. `writes_back` if steps may write again what is there.
+    pub(super) fn expression(&self, rule: &Cel, writes_back: bool) -> Cel {
         let condition = Cel::all(vec![rule.clone(), self.condition.clone()]);
         match &self.change {
             Change::Apply(cel) => Cel::if_else(condition, cel.clone(), Cel::message("Object", Vec::new())),
-            Change::Patch(cel) => {
-                Cel::if_else(condition, cel.rewritten(&without_index), Cel::List(Vec::new()))
+            Change::Patch(steps) => {
+                let steps = if writes_back { with_written_back(steps) } else { steps.clone() };
+                Cel::if_else(condition, steps.rewritten(&without_index), Cel::List(Vec::new()))
             }
         }
     }
@@ -132,7 +134,7 @@ impl Stage {
 
     /// Whether it lists the other elements of a list behind its own.
     pub(super) fn lists_others(&self) -> bool {
-        self.is_apply() && self.cel().any_part(&is_key_of_others)
+        self.is_apply() && self.cel().any_part(&|part| key_of_others(part).is_some())
     }
 
     /// Whether it writes lists of what lists have, in another order.
@@ -161,15 +163,16 @@ fn without_index(cel: &Cel) -> Option<Cel> {
     (!is_used).then(|| list.rewritten(&without_index).call("map", rest))
 }
 
-/// Elements that have nothing but their key: `list.filter(e, …).map(e, Object{name: e.name})`.
-fn is_key_of_others(cel: &Cel) -> bool {
-    let Cel::Call { of: Some(list), name: "map", arguments } = cel else { return false };
+/// The elements of which nothing but their key is written: `others` of `others.map(e, Object{name: e.name})`, which are a
+/// part of a list.
+pub(super) fn key_of_others(cel: &Cel) -> Option<&Cel> {
+    let Cel::Call { of: Some(list), name: "map", arguments } = cel else { return None };
     let ([variable, Cel::Message { fields, .. }], Cel::Call { name: "filter", .. }) =
         (arguments.as_slice(), &**list)
     else {
-        return false;
+        return None;
     };
-    matches!(fields.as_slice(), [key] if key.value == variable.clone().member(&key.key))
+    matches!(fields.as_slice(), [key] if key.value == variable.clone().member(&key.key)).then_some(list)
 }
 
 /// Whether all steps of a JSON patch write lists of what lists have.

@@ -288,15 +288,25 @@ impl Writer {
                 self.sum(operands, indent, after);
             }
             Cel::Chain { operator, operands } => {
+                let mut is_closed = false;
                 for (index, operand) in operands.iter().enumerate() {
-                    if index > 0 {
+                    // A list or a loop behind the bracket of a list on several lines stands beside it.
+                    is_closed &= matches!(operand, Cel::List(_) | Cel::Call { .. });
+                    let inner = if index == 0 || is_closed { indent } else { indent + INDENT };
+                    if is_closed {
+                        self.out.push(' ');
+                    } else if index > 0 {
                         self.line(indent);
+                    }
+                    if index > 0 {
                         self.out.push_str(operator.symbol());
                         self.out.push(' ');
                     }
                     let is_last = index + 1 == operands.len();
-                    let inner = if index > 0 { indent + INDENT } else { indent };
+                    let start = self.out.len();
                     self.operand(operand, least(*operator, index), inner, if is_last { after } else { 0 });
+                    let has_lines = self.out.get(start..).is_some_and(|text| text.contains('\n'));
+                    is_closed = inner == indent && has_lines && matches!(operand, Cel::List(_));
                 }
             }
             Cel::If { otherwise, .. }
@@ -314,7 +324,7 @@ impl Writer {
                 let is_chained = matches!(**otherwise, Cel::If { .. });
                 self.write(otherwise, if is_chained { indent } else { indent + INDENT }, after);
             }
-            constructor => self.constructor(constructor, indent, after),
+            constructor => self.constructor(constructor, indent),
         }
     }
 
@@ -334,16 +344,9 @@ impl Writer {
     }
 
     /// A list, a map or a message, with a line for each part.
-    fn constructor(&mut self, constructor: &Cel, indent: usize, after: usize) {
+    fn constructor(&mut self, constructor: &Cel, indent: usize) {
         match constructor {
             Cel::List(elements) => {
-                // One constructor opens on the line of its list.
-                if let [only @ (Cel::Message { .. } | Cel::Map(_))] = elements.as_slice() {
-                    self.out.push('[');
-                    self.write(only, indent, after + 1);
-                    self.out.push(']');
-                    return;
-                }
                 self.block("[", "]", elements, indent, |writer, element, indent, after| {
                     writer.write(element, indent, after);
                 });
@@ -395,7 +398,10 @@ impl Writer {
             self.out.push_str(&flat);
             return;
         }
-        let is_operation = matches!(value, Cel::If { .. } | Cel::Chain { .. });
+        let is_operation = match value {
+            Cel::Chain { operands, .. } => !matches!(operands.first(), Some(Cel::List(_))),
+            value => matches!(value, Cel::If { .. }),
+        };
         self.write(value, if is_operation { indent + INDENT } else { indent }, after);
     }
 

@@ -2,6 +2,7 @@
 
 mod document;
 mod names;
+mod others;
 mod same_change;
 mod variables;
 
@@ -20,6 +21,7 @@ use crate::convert::{Options, Target};
 use crate::value::{Pointer, Text, Value};
 
 use names::condition_name;
+use others::name_others;
 use variables::{in_order, inlined, name_pod_specs, number_templates, renew_template, used};
 
 /// Why a condition is no `&&` or `||`.
@@ -170,6 +172,7 @@ impl Builder<'_> {
             variables.insert(0, Variable { name: AT.to_owned(), cel: place_of_template(kinds) });
             number_templates(kinds, &conditions, &mut variables, &mut mutations, taken);
         }
+        name_others(&mut variables, &mut mutations, taken);
         if self.is_native {
             for (_, condition) in &mut conditions {
                 *condition = inlined(condition, &variables);
@@ -255,7 +258,7 @@ impl Builder<'_> {
             }
             mutations.push(Mutation {
                 is_apply: stage.is_apply(),
-                expression: stage.expression(&own),
+                expression: stage.expression(&own, rule.writes_back()),
                 comments,
             });
         }

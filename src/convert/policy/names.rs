@@ -37,7 +37,7 @@ pub(super) fn condition_name(cel: &Cel, at: &Pointer, known: &[(String, Cel)]) -
     };
     let prefix = match cel {
         _ if is_exclude => "exclude-",
-        Cel::Not(test) if matches!(&**test, Cel::Call { name: "has" | "hasValue", .. }) => "no-",
+        Cel::Not(test) if matches!(&**test, Cel::Call { name: "has" | "hasValue" | "exists", .. }) => "no-",
         _ => "",
     };
     let named = fields.map(|fields| format!("{prefix}{fields}"));
@@ -184,7 +184,8 @@ mod tests {
         assert_eq!(name(missing, "mutate"), "no-annotation-team");
         let image = Cel::atom("container").member("image").equals(Cel::text("x"));
         let list = object(&["spec", "containers"]).call("exists", [Cel::atom("container"), image]);
-        assert_eq!(name(list, "mutate"), "container-image");
+        assert_eq!(name(list.clone(), "mutate"), "container-image");
+        assert_eq!(name(list.negated(), "mutate"), "no-container-image");
         let user = Cel::atom("request").member("userInfo").member("username").equals(Cel::text("ann"));
         assert_eq!(name(user, "match"), "user");
     }

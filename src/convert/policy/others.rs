@@ -1,0 +1,71 @@
+//! The other elements of lists, as variables: what is left of a mutation looks like the object.
+
+use crate::convert::cel_text::{Cel, Operator};
+use crate::convert::context::{Variable, variable_name};
+use crate::convert::stages::key_of_others;
+
+use super::Mutation;
+
+/// Gives the elements that an apply configuration lists by their keys alone variables. Each is of one mutation: the next
+/// one sees another object.
+pub(super) fn name_others(
+    variables: &mut Vec<Variable>,
+    mutations: &mut [Mutation],
+    taken: &mut Vec<String>,
+) {
+    for mutation in mutations.iter_mut().filter(|mutation| mutation.is_apply) {
+        let mut found = Vec::new();
+        collect(&mutation.expression, &mut found);
+        for cel in found {
+            let name = variable_name(&name_of(&cel), taken);
+            taken.push(name.clone());
+            let variable = Cel::atom("variables").member(&name);
+            mutation.expression = mutation.expression.replaced(&cel, &variable);
+            variables.push(Variable { name, cel });
+        }
+    }
+}
+
+/// The lists of other elements, each once.
+fn collect(cel: &Cel, found: &mut Vec<Cel>) {
+    match key_of_others(cel) {
+        Some(others) if !others.is_of_loop() => {
+            if !found.contains(others) {
+                found.push(others.clone());
+            }
+        }
+        _ => cel.children().into_iter().for_each(|child| collect(child, found)),
+    }
+}
+
+/// `otherContainers`, or `otherVolumeMountsOfProxy` for those of an element.
+fn name_of(others: &Cel) -> String {
+    let (name, owner) = list_of(others);
+    let owner = owner.map(|owner| format!("-of-{owner}")).unwrap_or_default();
+    variable_name(&format!("other-{}{owner}", name.unwrap_or("elements")), &[])
+}
+
+/// The name of a list or of a part of it, and of the element that it belongs to.
+fn list_of(cel: &Cel) -> (Option<&str>, Option<&str>) {
+    match cel {
+        Cel::Member { name, .. } => (Some(name), None),
+        Cel::Call { of: Some(list), name: "filter" | "orValue", .. } => list_of(list),
+        Cel::Call { of: Some(lists), name: "flatten", .. } => match &**lists {
+            Cel::Call { of: Some(elements), name: "map", arguments } => {
+                let name = arguments.last().and_then(|list| list_of(list).0);
+                (name, owner_of(elements))
+            }
+            _ => (None, None),
+        },
+        _ => (None, None),
+    }
+}
+
+/// The constant key by which an element is found.
+fn owner_of(elements: &Cel) -> Option<&str> {
+    let Cel::Call { name: "filter", arguments, .. } = elements else { return None };
+    match arguments.last()? {
+        Cel::Chain { operator: Operator::Equal, operands } => operands.last()?.as_text(),
+        _ => None,
+    }
+}
