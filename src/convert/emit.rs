@@ -60,7 +60,7 @@ fn line_of(text: &str, offset: usize) -> (usize, usize) {
     (line, rest.len() - rest.trim_start_matches(' ').len())
 }
 
-/// Lists of words on one line: `["CREATE", "UPDATE"]` of resource rules.
+/// Lists of words on one line: `["CREATE", "UPDATE"]` of resource rules. Expressions that need quotes on lines of their own.
 fn collect_lists(
     document: &Document,
     text: &str,
@@ -71,7 +71,12 @@ fn collect_lists(
     match value {
         Value::Object(members) => {
             for (key, member) in members.iter() {
-                collect_lists(document, text, member, &at.key(key.clone()), edits);
+                let below = at.key(key.clone());
+                if &**key == "expression" {
+                    edits.extend(expression_in_block(document, text, member, &below));
+                } else {
+                    collect_lists(document, text, member, &below, edits);
+                }
             }
         }
         Value::Array(items) => match list(document, text, items, at) {
@@ -84,6 +89,23 @@ fn collect_lists(
         },
         _ => {}
     }
+}
+
+/// `expression: |-` for an expression in quotes.
+fn expression_in_block(
+    document: &Document,
+    text: &str,
+    expression: &Value,
+    at: &Pointer,
+) -> Option<(Range<usize>, String)> {
+    let (span, key) = (document.span(at)?, document.key_span(at)?);
+    let expression = expression.as_str()?;
+    let is_quoted = text.get(span.clone())?.starts_with(['\'', '"']);
+    // What cannot stand in a block.
+    let is_plain = !expression.starts_with(' ') && !expression.chars().any(char::is_control);
+    let (line, _) = line_of(text, key.start);
+    let indent = " ".repeat(key.start - line + 2);
+    (is_quoted && is_plain).then(|| (span, format!("|-\n{indent}{expression}")))
 }
 
 fn list(document: &Document, text: &str, items: &[Value], at: &Pointer) -> Option<(Range<usize>, String)> {

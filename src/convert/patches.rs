@@ -1,8 +1,8 @@
 //! Steps of JSON patches, as one expression.
 
-use crate::value::{Value, escaped_token};
+use crate::value::{Value, escaped_token, unescaped_token};
 
-use super::cel_text::{Cel, Operator, concatenation};
+use super::cel_text::{Cel, Entry, Operator, concatenation};
 use super::problem::Problem;
 
 /// A path of a JSON patch: texts and expressions.
@@ -150,6 +150,43 @@ fn each(patch: &Patch) -> Cel {
         }
     };
     if *reversed { cel.call("reverse", []) } else { cel }
+}
+
+/// The steps with keys as they are in their places: `"/metadata/labels/" + jsonpatch.escapeKey("example.com/team")`.
+pub(super) fn with_escaped_keys(steps: &Cel) -> Cel {
+    steps.rewritten(&|cel| {
+        let Cel::Message { name, fields } = cel else { return None };
+        let escaped = |field: &Entry<String>| match field.key.as_str() {
+            "path" => Entry { value: place_with_escaped_keys(&field.value), ..field.clone() },
+            _ => field.clone(),
+        };
+        (name == "JSONPatch").then(|| Cel::message(&**name, fields.iter().map(escaped).collect()))
+    })
+}
+
+fn place_with_escaped_keys(place: &Cel) -> Cel {
+    let parts = match place {
+        Cel::Chain { operator: Operator::Plus, operands } => operands.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let mut new = Vec::new();
+    for part in parts {
+        let Some(text) = part.as_text().filter(|text| text.contains('~')) else {
+            new.push(part.clone());
+            continue;
+        };
+        for (index, segment) in text.split('/').enumerate() {
+            let slash = if index > 0 { "/" } else { "" };
+            if segment.contains('~') {
+                new.push(Cel::text(slash));
+                let key = Cel::text(unescaped_token(segment));
+                new.push(Cel::function("jsonpatch.escapeKey", [key]));
+            } else {
+                new.push(Cel::text(format!("{slash}{segment}")));
+            }
+        }
+    }
+    concatenation(new)
 }
 
 /// Whether the value of a step is a list of what lists have, in another order.

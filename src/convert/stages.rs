@@ -3,7 +3,7 @@
 use super::cel_text::{Cel, Operator};
 use super::conditions::Tests;
 use super::overlay::Fragment;
-use super::patches::{Patch, is_reordered, steps};
+use super::patches::{Patch, is_reordered, steps, with_escaped_keys};
 use super::problem::{Problem, Refusal};
 use super::written_back::with_written_back;
 use crate::value::Pointer;
@@ -102,6 +102,7 @@ impl Stage {
             Change::Apply(cel) => Cel::if_else(condition, cel.clone(), Cel::message("Object", Vec::new())),
             Change::Patch(steps) => {
                 let steps = if writes_back { with_written_back(steps) } else { steps.clone() };
+                let steps = with_escaped_keys(&steps);
                 Cel::if_else(condition, steps.rewritten(&without_index), Cel::List(Vec::new()))
             }
         }
@@ -132,9 +133,15 @@ impl Stage {
         }
     }
 
-    /// Whether it lists the other elements of a list behind its own.
-    pub(super) fn lists_others(&self) -> bool {
-        self.is_apply() && self.cel().any_part(&|part| key_of_others(part).is_some())
+    /// What is not plain in its expression.
+    pub(super) fn explained(&self, expression: &Cel) -> Option<&'static str> {
+        if self.is_apply() && expression.any_part(&|part| key_of_others(part).is_some()) {
+            return Some(
+                "other elements are listed by their key: they keep their fields, and come after, as in the classic policy",
+            );
+        }
+        let creates = !self.is_apply() && expression.any_part(&creates_parent);
+        creates.then_some("what is missing above a field is created; `orValue({})` keeps what is there")
     }
 
     /// Whether it writes lists of what lists have, in another order.
@@ -163,16 +170,20 @@ fn without_index(cel: &Cel) -> Option<Cel> {
     (!is_used).then(|| list.rewritten(&without_index).call("map", rest))
 }
 
-/// The elements of which nothing but their key is written: `others` of `others.map(e, Object{name: e.name})`, which are a
-/// part of a list.
+/// A list of which nothing but the key of other elements is written: `list.map(e, e.name != "a", Object{name: e.name})`.
 pub(super) fn key_of_others(cel: &Cel) -> Option<&Cel> {
     let Cel::Call { of: Some(list), name: "map", arguments } = cel else { return None };
-    let ([variable, Cel::Message { fields, .. }], Cel::Call { name: "filter", .. }) =
-        (arguments.as_slice(), &**list)
-    else {
-        return None;
-    };
+    let [variable, _, Cel::Message { fields, .. }] = arguments.as_slice() else { return None };
     matches!(fields.as_slice(), [key] if key.value == variable.clone().member(&key.key)).then_some(list)
+}
+
+/// A step that adds what is there, or an empty map.
+fn creates_parent(cel: &Cel) -> bool {
+    let Cel::Message { name, fields } = cel else { return false };
+    let value = fields.iter().find(|field| field.key == "value").map(|field| &field.value);
+    name == "JSONPatch"
+        && matches!(value, Some(Cel::Call { name: "orValue", arguments, .. })
+            if arguments.as_slice() == [Cel::Map(Vec::new())])
 }
 
 /// Whether all steps of a JSON patch write lists of what lists have.

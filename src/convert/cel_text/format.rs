@@ -9,6 +9,9 @@ use super::{Cel, Entry, Operator};
 /// The longest line, in characters.
 const MAX_COLUMNS: usize = 100;
 
+/// The same of messages in messages.
+const MAX_NESTED: usize = 60;
+
 const INDENT: usize = 2;
 
 /// The precedence of what needs no parentheses anywhere.
@@ -208,6 +211,12 @@ fn is_word(cel: &Cel) -> bool {
     }
 }
 
+/// Whether it is a message in a message.
+fn is_nested(cel: &Cel) -> bool {
+    let is_message = |cel: &Cel| matches!(cel, Cel::Message { .. });
+    matches!(cel, Cel::Message { fields, .. } if fields.iter().any(|field| field.value.any_part(&is_message)))
+}
+
 /// Whether a method runs an expression for each element.
 fn is_loop(method: &str) -> bool {
     matches!(method, "map" | "filter" | "exists" | "all" | "sortBy" | "transformList" | "transformMap")
@@ -263,7 +272,9 @@ impl Writer {
 
     /// Writes an expression; lines after the first are indented this much, and so many characters follow the last one.
     fn write(&mut self, expression: &Cel, indent: usize, after: usize) {
-        if let Some(flat) = expression.within(self.room(after)) {
+        let room = self.room(after);
+        let room = if expression.any_part(&is_nested) { room.min(MAX_NESTED) } else { room };
+        if let Some(flat) = expression.within(room) {
             self.out.push_str(&flat);
             return;
         }

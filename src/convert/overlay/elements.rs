@@ -162,8 +162,7 @@ impl<'a> Overlay<'_, 'a> {
         let value = Cel::atom(variable).member(key);
         let only_key = vec![Entry { key: key.to_owned(), value, optional: false }];
         let element = Cel::message(place.constructor.clone(), only_key);
-        let others = self.read(place).call("filter", [Cel::atom(variable), is_other]);
-        others.call("map", [Cel::atom(variable), element])
+        self.read(place).call("map", [Cel::atom(variable), is_other, element])
     }
 
     /// An element without anchors, and the values of its keys.

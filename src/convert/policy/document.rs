@@ -65,6 +65,10 @@ impl Builder<'_> {
             }
         }
         if !variables.is_empty() {
+            // Before the conditions that use them.
+            let position = spec.iter().position(|(field, _)| *field == "matchConditions");
+            let reads_variables = |cel: &Cel| cel.any_part(&|part| *part == Cel::atom("variables"));
+            let position = position.filter(|_| conditions.iter().any(|(_, cel)| reads_variables(cel)));
             let place = Pointer::ROOT.key("spec").key("variables");
             for (index, variable) in variables.iter().enumerate() {
                 // A variable is computed once.
@@ -79,7 +83,7 @@ impl Builder<'_> {
                 }
             }
             let list = variables.iter().map(|variable| named(&variable.name, &variable.cel)).collect();
-            spec.push(("variables", Value::array(list)));
+            spec.insert(position.unwrap_or(spec.len()), ("variables", Value::array(list)));
         }
         let list = Pointer::ROOT.key("spec").key("mutations");
         let mut items = Vec::new();
@@ -93,7 +97,9 @@ impl Builder<'_> {
                 ("patchType", Value::from(patch_type)),
                 (field, object(vec![("expression", expression(&mutation.expression))])),
             ]));
-            output.comments.push((list.index(index), mutation.comments.clone()));
+            let explained = mutation.explained.map(str::to_owned);
+            let comments = mutation.comments.iter().cloned().chain(explained);
+            output.comments.push((list.index(index), comments.collect()));
         }
         spec.push(("mutations", Value::array(items)));
         output.value = object(vec![
@@ -162,7 +168,7 @@ impl Builder<'_> {
         found
     }
 
-    fn kinds(&self) -> impl Iterator<Item = &Kind> {
+    pub(super) fn kinds(&self) -> impl Iterator<Item = &Kind> {
         self.rules.iter().flat_map(|rule| {
             rule.selection.kinds.iter().filter(|kind| rule.autogen.is_none() || kind.resource == "pods")
         })

@@ -1,8 +1,9 @@
 //! A policy: its rules as mutations of one CEL policy.
 
+mod by_kind;
 mod document;
+mod lists;
 mod names;
-mod others;
 mod same_change;
 mod variables;
 
@@ -20,8 +21,9 @@ use crate::convert::workloads::place_of_template;
 use crate::convert::{Options, Target};
 use crate::value::{Pointer, Text, Value};
 
+use by_kind::join_by_kind;
+use lists::name_lists;
 use names::condition_name;
-use others::name_others;
 use variables::{in_order, inlined, name_pod_specs, number_templates, renew_template, used};
 
 /// Why a condition is no `&&` or `||`.
@@ -32,6 +34,8 @@ struct Mutation {
     is_apply: bool,
     expression: Cel,
     comments: Vec<String>,
+    /// What is not plain in the expression.
+    explained: Option<&'static str>,
 }
 
 /// Builds the new policy.
@@ -167,12 +171,14 @@ impl Builder<'_> {
             }
         }
         leave_out_idle(&mut mutations);
+        let kinds: Vec<&str> = self.kinds().map(|kind| &*kind.kind.kind).collect();
+        join_by_kind(&mut mutations, &kinds);
         if let Some(first) = self.rules.iter().find(|rule| rule.is_templated) {
             let kinds = &first.selection.kinds;
             variables.insert(0, Variable { name: AT.to_owned(), cel: place_of_template(kinds) });
             number_templates(kinds, &conditions, &mut variables, &mut mutations, taken);
         }
-        name_others(&mut variables, &mut mutations, taken);
+        name_lists(&mut variables, &mut mutations, taken);
         if self.is_native {
             for (_, condition) in &mut conditions {
                 *condition = inlined(condition, &variables);
@@ -250,17 +256,9 @@ impl Builder<'_> {
             if index == 0 && own_keeps_errors {
                 comments.push(KEEPS_ERRORS.to_owned());
             }
-            if stage.lists_others() {
-                comments.push(
-                    "its elements come first, as in the classic policy: a merge keeps the order in which all are listed"
-                        .to_owned(),
-                );
-            }
-            mutations.push(Mutation {
-                is_apply: stage.is_apply(),
-                expression: stage.expression(&own, rule.writes_back()),
-                comments,
-            });
+            let expression = stage.expression(&own, rule.writes_back());
+            let explained = stage.explained(&expression);
+            mutations.push(Mutation { is_apply: stage.is_apply(), expression, comments, explained });
         }
     }
 }

@@ -117,7 +117,11 @@ fn field(root: &str, names: &[&str]) -> Option<String> {
         [variable, ..] if root == "variables" && *variable == AT => return None,
         names => names,
     };
-    let last = |names: &[&str]| names.last().map(|name| (*name).to_owned());
+    // `hostPath` says more than `path`.
+    let last = |names: &[&str]| match names {
+        [.., name, "path"] | [.., name] => Some((*name).to_owned()),
+        [] => None,
+    };
     let of_metadata = |prefix: &str, names: &[&str]| match names
         .iter()
         .rposition(|name| *name == "metadata")
@@ -127,7 +131,7 @@ fn field(root: &str, names: &[&str]) -> Option<String> {
         ["metadata", "labels", key, ..] => Some(format!("{prefix}label-{}", without_domain(key))),
         ["metadata", "annotations", key, ..] => Some(format!("{prefix}annotation-{}", without_domain(key))),
         ["metadata", "generateName"] => Some(format!("{prefix}name")),
-        names => names.last().map(|name| format!("{prefix}{name}")),
+        names => last(names).map(|name| format!("{prefix}{name}")),
     };
     match (root, names) {
         (_, []) => None,

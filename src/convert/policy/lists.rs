@@ -1,4 +1,4 @@
-//! The other elements of lists, as variables: what is left of a mutation looks like the object.
+//! Lists whose other elements are listed by their keys, as variables: what is left of a mutation looks like the object.
 
 use crate::convert::cel_text::{Cel, Operator};
 use crate::convert::context::{Variable, variable_name};
@@ -6,13 +6,8 @@ use crate::convert::stages::key_of_others;
 
 use super::Mutation;
 
-/// Gives the elements that an apply configuration lists by their keys alone variables. Each is of one mutation: the next
-/// one sees another object.
-pub(super) fn name_others(
-    variables: &mut Vec<Variable>,
-    mutations: &mut [Mutation],
-    taken: &mut Vec<String>,
-) {
+/// Gives the lists that are no plain paths variables. Each is of one mutation: the next one sees another object.
+pub(super) fn name_lists(variables: &mut Vec<Variable>, mutations: &mut [Mutation], taken: &mut Vec<String>) {
     for mutation in mutations.iter_mut().filter(|mutation| mutation.is_apply) {
         let mut found = Vec::new();
         collect(&mutation.expression, &mut found);
@@ -26,23 +21,27 @@ pub(super) fn name_others(
     }
 }
 
-/// The lists of other elements, each once.
+/// The lists, each once.
 fn collect(cel: &Cel, found: &mut Vec<Cel>) {
     match key_of_others(cel) {
-        Some(others) if !others.is_of_loop() => {
-            if !found.contains(others) {
-                found.push(others.clone());
+        Some(list) if is_computed(list) && !list.is_of_loop() => {
+            if !found.contains(list) {
+                found.push(list.clone());
             }
         }
         _ => cel.children().into_iter().for_each(|child| collect(child, found)),
     }
 }
 
-/// `otherContainers`, or `otherVolumeMountsOfProxy` for those of an element.
-fn name_of(others: &Cel) -> String {
-    let (name, owner) = list_of(others);
+fn is_computed(list: &Cel) -> bool {
+    list.any_part(&|part| matches!(part, Cel::Call { name: "filter" | "map", .. }))
+}
+
+/// `volumeMountsOfProxy`: the name of a list, and of the element that it belongs to.
+fn name_of(list: &Cel) -> String {
+    let (name, owner) = list_of(list);
     let owner = owner.map(|owner| format!("-of-{owner}")).unwrap_or_default();
-    variable_name(&format!("other-{}{owner}", name.unwrap_or("elements")), &[])
+    variable_name(&format!("{}{owner}", name.unwrap_or("elements")), &[])
 }
 
 /// The name of a list or of a part of it, and of the element that it belongs to.
