@@ -5,7 +5,7 @@ use std::cell::Cell;
 use crate::diagnostics::Code;
 use crate::patch::MergeContext;
 use crate::policy::{Candidate, Candidates, Operation};
-use crate::report::{MissingInputs, Outcome, PolicyReport, RuleError};
+use crate::report::{MissingInputs, Outcome, PolicyReport, RuleError, SkipReason};
 use crate::resources::KindResource;
 use crate::secrets::{Secrets, TaintTracker};
 use crate::semantics::DivergenceTracker;
@@ -258,7 +258,10 @@ impl Evaluation<'_> {
 
     /// The steps of expressions, loops and patches so far.
     fn all_steps(&self) -> u64 {
-        self.steps.get().saturating_add(self.merge_context.steps() as u64)
+        /// The steps of an exception that cannot be decided: each is reported.
+        const UNDECIDED: u64 = 256;
+        let undecided = UNDECIDED * self.classic.undecided.borrow().len() as u64;
+        self.steps.get().saturating_add(self.merge_context.steps() as u64).saturating_add(undecided)
     }
 
     /// The limit of the steps of all rules on the object, if they exceed it. `more` are steps that were not added yet.
@@ -286,10 +289,14 @@ impl Evaluation<'_> {
 
     /// The outcome of a rule, or an error if the reports would hold too much with it: each has the object before and after.
     pub(super) fn within_memory(&self, outcome: Outcome) -> Outcome {
-        let Outcome::Patched { before, after } = &outcome else { return outcome };
         let Settings { limits, input_names, .. } = &self.engine.settings;
         let room = limits.report_bytes.saturating_sub(self.reported.get());
-        self.reported.set(self.reported.get().saturating_add(after.bytes_beside(before, room)));
+        let bytes = match &outcome {
+            Outcome::Patched { before, after } => after.bytes_beside(before, room),
+            Outcome::Skipped(SkipReason::Exceptions(names)) => names.capacity() * size_of::<Text>(),
+            _ => return outcome,
+        };
+        self.reported.set(self.reported.get().saturating_add(bytes));
         if !self.exceeds_memory() {
             return outcome;
         }

@@ -1,5 +1,6 @@
 //! The objects of a run as targets of mutate-existing rules.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use crate::policy::TargetSelector;
@@ -18,6 +19,8 @@ pub struct Targets {
     by_name: BTreeMap<(Text, Text), Vec<usize>>,
     /// The number of targets so far, counted once for each trigger and rule.
     uses: usize,
+    /// The objects that were compared with selectors, since the last call of [`Targets::take_compared`].
+    compared: Cell<u64>,
     /// Whether every rule sees the original objects.
     is_fixed: bool,
     /// The targets of reports since the last call of [`Targets::add_secrets`].
@@ -155,6 +158,7 @@ impl Targets {
         }
         match lookups::targets(world, taint, selector) {
             Ok(objects) => {
+                self.compared.set(self.compared.get().saturating_add(objects.len() as u64));
                 for object in objects {
                     match self.number_of(engine, &object, world).map(TargetId) {
                         None => {
@@ -198,6 +202,7 @@ impl Targets {
                 && selector.matches_kind(&entry.kind, subresource)
                 && selector.matches(&entry.current, &entry.placed.namespace)
         };
+        self.compared.set(self.compared.get().saturating_add(candidates.len() as u64));
         let fitting = candidates.iter().filter(|index| self.entries.get(**index).is_some_and(fits));
         fitting.copied().map(TargetId).collect()
     }
@@ -209,6 +214,7 @@ impl Targets {
                 && entry.subresource.is_empty()
                 && fits(&entry.kind, &entry.current, &entry.placed.namespace)
         };
+        self.compared.set(self.compared.get().saturating_add(self.entries.len() as u64));
         let fitting = self.entries.iter().enumerate().filter(|(_, entry)| fits(entry));
         fitting.map(|(index, _)| TargetId(index)).collect()
     }
@@ -234,6 +240,11 @@ impl Targets {
         let mut parent = selector.clone();
         parent.kind.subresource = Text::default();
         !selector.kind.subresource.is_empty() && !self.known(&parent).is_empty()
+    }
+
+    /// How many objects were compared with selectors since the last call.
+    pub(super) const fn take_compared(&self) -> u64 {
+        self.compared.replace(0)
     }
 
     /// Counts targets; `false` if they are too many.

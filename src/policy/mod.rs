@@ -44,10 +44,10 @@ pub use cel::{
 };
 pub use choice::{PolicyChoice, names_rule};
 pub use classic::{
-    AUTOGEN_ANNOTATION, ApplyRules, ClassicPolicy, ContextEntry, ContextSource, Edit, ForeachEntry,
-    LegacyMutation, LegacyPart, Mismatch, MutateExisting, Mutation, Order, Patch, PolicyException,
-    PolicyExceptions, Rule, Selection, Target, each_expression, is_variable_without_text, labels_as_texts,
-    nearest_variable, other_namespace,
+    AUTOGEN_ANNOTATION, ApplyRules, ClassicPolicy, Comparisons, ContextEntry, ContextSource, Edit,
+    ForeachEntry, LegacyMutation, LegacyPart, Mismatch, MutateExisting, Mutation, Order, Patch,
+    PolicyException, PolicyExceptions, Rule, Selection, Target, each_expression, is_variable_without_text,
+    labels_as_texts, nearest_variable, other_namespace,
 };
 pub use document::{DocumentKind, kind_of, parse};
 pub use error::PolicyError;

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use jiff::Timestamp;
 
 use crate::diagnostics::Code;
-use crate::policy::{CelException, DocumentKind, Policy, PolicyError, PolicyException, kind_of};
+use crate::policy::{CelException, Comparisons, DocumentKind, Policy, PolicyError, PolicyException, kind_of};
 use crate::semantics::Semantics;
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
 use crate::yaml::{Document, Limits, Source};
@@ -38,17 +38,22 @@ pub struct LoadedExceptions {
 impl LoadedExceptions {
     /// Notes on names in the exceptions that none of these policies has.
     pub fn misses(&self, policies: &[Policy]) -> Vec<String> {
-        let pairs = self.exceptions.iter().zip(&self.origins);
-        let misses = pairs.flat_map(|(exception, origin)| {
+        let mut comparisons = Comparisons::default();
+        let mut notes = Vec::new();
+        for (exception, origin) in self.exceptions.iter().zip(&self.origins) {
             let name = exception.full_name();
-            let misses = exception.unmatched_names(policies).into_iter();
-            misses.map(move |miss| format!("{origin}: exception {name}: {miss}"))
-        });
-        let cel = self.cel.iter().zip(&self.cel_origins).flat_map(|(exception, origin)| {
-            let misses = exception.unmatched_names(policies).into_iter();
-            misses.map(move |miss| format!("{origin}: exception {}: {miss}", exception.name))
-        });
-        misses.chain(cel).collect()
+            let misses = exception.unmatched_names(policies, &mut comparisons).into_iter();
+            notes.extend(misses.map(|miss| format!("{origin}: exception {name}: {miss}")));
+        }
+        for (exception, origin) in self.cel.iter().zip(&self.cel_origins) {
+            let misses = exception.unmatched_names(policies, &mut comparisons).into_iter();
+            notes.extend(misses.map(|miss| format!("{origin}: exception {}: {miss}", exception.name)));
+        }
+        if comparisons.are_used_up() {
+            let text = "the exceptions and policies have too many names: not all of them were compared";
+            notes.push(text.to_owned());
+        }
+        notes
     }
 
     /// Notes on exceptions that do not count any more.

@@ -136,8 +136,112 @@ fn the_rules_on_an_object_have_a_limit_together() {
         assert_eq!(output.code, Some(3), "{}", output.stderr);
         let expected = "the rules exceed the limit `object-steps` of 20000 for one object";
         assert_eq!(words(&output).matches(expected).count(), 1, "{}", output.stderr);
+        let hint = "hint: `--limit object-steps=N` allows more";
+        assert_eq!(words(&output).matches(hint).count(), 1, "{}", output.stderr);
         assert_eq!(run("object-steps=2000000").code, Some(0), "{policy}");
     }
+}
+
+/// A rule that changes all `ConfigMaps`.
+fn rule_with_targets(mutate: &str) -> String {
+    format!("    mutate: {{targets: [{{apiVersion: v1, kind: ConfigMap, name: '*'}}], {mutate}}}\n")
+}
+
+/// Were their steps not counted, each rule could take all steps of a rule.
+#[test]
+fn rules_with_targets_have_a_limit_together() {
+    let list = format!("{CONFIG_MAP}x: [{}]\n", "a, ".repeat(2_000));
+    let expressions = (0..100).map(|number| {
+        let value = "\"{{ length(target.x[?@ == 'b']) }}\"";
+        rule_with_targets(&format!("patchStrategicMerge: {{metadata: {{labels: {{l{number}: {value}}}}}}}"))
+    });
+    let overlays = (0..100).map(|_| rule_with_targets("patchStrategicMerge: {x: [{(y): z, y: a}]}"));
+    for policy in [policy(expressions), policy(overlays)] {
+        let folder = Folder::new(&[("policy.yaml", &policy), ("object.yaml", &list)]);
+        let run = |limit: &str| {
+            let arguments = ["mutate", "-q", "--view", "written", "--limit", limit];
+            folder.run(&[&arguments[..], &["-p", "policy.yaml", "-f", "object.yaml"]].concat())
+        };
+        let output = run("object-steps=20000");
+        assert_eq!(output.code, Some(3), "{}", output.stderr);
+        let expected = "the rules exceed the limit `object-steps` of 20000 for one object";
+        assert_eq!(words(&output).matches(expected).count(), 1, "{}", output.stderr);
+        assert_eq!(run("object-steps=2000000").code, Some(0), "{policy}");
+    }
+}
+
+/// Each report has the target before and after. Were there no limit, this would take six gigabytes.
+#[test]
+fn reports_on_targets_have_a_limit() {
+    let members: String = (0..20_000).map(|number| format!("k{number}: v, ")).collect();
+    let object = CONFIG_MAP.replace("{a: b}", &format!("{{{members}}}"));
+    let rules = (0..1_000).map(|number| {
+        let patch = format!(r#"[{{"op": "add", "path": "/data/l{number}", "value": "x"}}]"#);
+        rule_with_targets(&format!("patchesJson6902: '{patch}'"))
+    });
+    let output = run_on(&object, "mutate", &policy(rules));
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    let expected = "the changes of all rules exceed the limit `report-bytes` of 134217728 for one object";
+    assert_eq!(words(&output).matches(expected).count(), 1, "{}", output.stderr);
+}
+
+/// An exception from all rules of the policy.
+fn exception(number: usize, more: &str) -> String {
+    format!(
+        "---\napiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {{name: e{number}}}\nspec:\n  \
+         exceptions: [{{policyName: p, ruleNames: ['*']}}]\n  match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}\n{more}"
+    )
+}
+
+/// Each rule has to do with each exception.
+#[test]
+fn exceptions_from_the_rules_on_an_object_have_a_limit_together() {
+    let policy = policy((0..100).map(|number| rule("", &format!("label-{number}"))));
+    let undecided =
+        "  conditions: {all: [{key: '{{ request.object.no.key }}', operator: Equals, value: b}]}\n";
+    for more in ["", undecided] {
+        let exceptions: String = (0..100).map(|number| exception(number, more)).collect();
+        let folder = Folder::new(&[
+            ("policy.yaml", &policy),
+            ("object.yaml", CONFIG_MAP),
+            ("exceptions.yaml", &exceptions),
+        ]);
+        let run = |limit: &str| {
+            let arguments = ["mutate", "-q", "--exceptions", "exceptions.yaml", "--limit", limit];
+            folder.run(&[&arguments[..], &["-p", "policy.yaml", "-f", "object.yaml"]].concat())
+        };
+        let output = run("object-steps=20000");
+        assert_eq!(output.code, Some(3), "{}", output.stderr);
+        let expected = "the rules exceed the limit `object-steps` of 20000 for one object";
+        assert_eq!(words(&output).matches(expected).count(), 1, "{}", output.stderr);
+        assert_eq!(run("object-steps=20000000").code, Some(0), "{more}");
+    }
+}
+
+/// Were all names compared with all, this would take minutes.
+#[test]
+fn thousands_of_names_in_an_exception_are_compared_in_part() {
+    let policy = policy((0..3_000).map(|number| rule("", &format!("label-{number}"))));
+    let names: String = (0..100_000).map(|number| format!("n{number}, ")).collect();
+    let exceptions = exception(0, "").replace("['*']", &format!("[{names}]"));
+    let folder = Folder::new(&[
+        ("policy.yaml", &policy),
+        ("object.yaml", CONFIG_MAP),
+        ("exceptions.yaml", &exceptions),
+    ]);
+    let output = folder.run(&[
+        "mutate",
+        "--exceptions",
+        "exceptions.yaml",
+        "--limit",
+        "report-bytes=1",
+        "-p",
+        "policy.yaml",
+        "-f",
+        "object.yaml",
+    ]);
+    let expected = "the exceptions and policies have too many names: not all of them were compared";
+    assert_eq!(words(&output).matches(expected).count(), 1, "{}", output.stderr);
 }
 
 /// Were all entries searched for each expression without a limit, this would take half a minute.

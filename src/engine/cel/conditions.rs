@@ -62,6 +62,7 @@ pub(super) fn exemption(
     let (mut names, mut allowed) = (Vec::new(), Allowed::default());
     let mut is_exempt = false;
     for exception in exceptions.of(policy.kind, &policy.meta.name) {
+        evaluation.add_steps(1);
         if is_expired(exception, evaluation.world.now()) {
             continue;
         }

@@ -145,7 +145,11 @@ impl Scope<'_> {
         }
         self.random_calls.set(calls);
         let message = format!("{at}: {through}{error}");
-        RuleError::new(error.code(), message).at_part(place, program.source(), fault.span)
+        let failed = RuleError::new(error.code(), message).at_part(place, program.source(), fault.span);
+        match error {
+            EvalError::StepLimit(_) => failed.with_hint(self.limit_hint("object-steps")),
+            _ => failed,
+        }
     }
 
     /// The error of a mutation, at its place in the policy.

@@ -144,7 +144,11 @@ impl Trigger<'_> {
                 let objects = objects.map_err(|error| failed(scope.failed(&place, program, &error)))?;
                 objects.iter().map(|object| self.known_or_added(object, targets)).collect()
             }
-            None => self.selected(targets).map_err(failed)?,
+            None => {
+                let selected = self.selected(targets);
+                self.evaluation.add_steps(targets.take_compared());
+                selected.map_err(failed)?
+            }
         };
         tracer.variables(&scope);
         Ok(found)
@@ -207,7 +211,8 @@ impl Trigger<'_> {
         let maximum = self.evaluation.engine.settings().limits.targets;
         if !targets.add_uses(found.len(), maximum) {
             let message = format!("too many targets in this run (limit targets={maximum})");
-            return Outcome::Error(RuleError::new(Code::EvaluationLimit, message));
+            let hint = self.evaluation.engine.settings().input_names.limit_hint("targets");
+            return Outcome::Error(RuleError::new(Code::EvaluationLimit, message).with_hint(hint));
         }
         // An expression that finds none may mean none.
         let missing = (found.is_empty() && self.expression().is_none()).then(|| {
@@ -216,6 +221,12 @@ impl Trigger<'_> {
         });
         let identities = found.iter().filter_map(|id| targets.identity(*id)).collect();
         for id in found {
+            if let Some(error) = self.evaluation.out_of_steps(0) {
+                return Outcome::Error(error);
+            }
+            if self.evaluation.exceeds_memory() {
+                break;
+            }
             self.run_target(id, operation, targets);
         }
         Outcome::Triggered { targets: identities, missing: Vec::from_iter(missing) }
@@ -237,6 +248,7 @@ impl Trigger<'_> {
             }
             other => other,
         };
+        let outcome = evaluation.within_memory(outcome);
         if let Outcome::Patched { before, after } = &outcome {
             evaluation.taint_new(before, after, variant);
             targets.set(id, after.clone());

@@ -182,6 +182,11 @@ impl<'a> Scope<'a> {
         value
     }
 
+    /// How to raise a limit.
+    pub(super) fn limit_hint(&self, limit: &str) -> String {
+        self.evaluation.engine.settings().input_names.limit_hint(limit)
+    }
+
     /// Whether an expression read the request.
     pub(super) const fn reads_request(&self) -> bool {
         self.reads_request.get()

@@ -149,6 +149,10 @@ impl Evaluation<'_> {
 
     /// Records what the exceptions from a rule depend on.
     pub(super) fn note_exceptions(&self, policy: &str, rule: &Rule) {
+        let (count, size) = self.engine.settings.exceptions.size(policy);
+        // A trace has each exception with what it does not select.
+        let traced = if self.is_traced() { 64 * count as u64 + 8 * size } else { 0 };
+        self.add_steps(2 * (count as u64 + size) + traced);
         for exception in self.engine.settings.exceptions.of(policy, &rule.name) {
             let needs_labels = exception.needs_namespace_labels(self.kind, self.subresource);
             self.note_needs(needs_labels, exception.uses_user_info());

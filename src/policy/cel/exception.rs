@@ -9,7 +9,7 @@ use crate::cel::{Env, Type};
 use crate::diagnostics::Code;
 use crate::policy::error::in_document_order;
 use crate::policy::fields::{given, list, string, text, texts};
-use crate::policy::{Policy, PolicyError, nearest};
+use crate::policy::{Comparisons, Policy, PolicyError, nearest};
 use crate::value::{Pointer, Text, Value};
 
 use super::findings::Findings;
@@ -108,26 +108,34 @@ impl CelException {
 
     /// The policies that mutate, that it names and that do not exist, or are of another kind: a line for each, with what
     /// is meant.
-    pub fn unmatched_names(&self, policies: &[Policy]) -> Vec<String> {
+    pub fn unmatched_names(&self, policies: &[Policy], comparisons: &mut Comparisons) -> Vec<String> {
         let of_kind = |kind: &str| -> Vec<&str> {
             let of_kind = policies.iter().map(Policy::meta).filter(|meta| meta.kind == kind);
             of_kind.map(|meta| &*meta.name).collect()
         };
         let unmatched =
             self.refs.iter().filter(|(kind, _)| is_of_mutation(kind)).filter_map(|(kind, name)| {
+                if !comparisons.allow(policies.len() * 64) {
+                    return None;
+                }
                 let names = of_kind(kind);
                 let meant =
                     nearest(name, names.iter().copied()).map(|meant| format!(", did you mean `{meant}`?"));
                 (!names.contains(&&**name))
                     .then(|| format!("there is no {kind} `{name}`{}", meant.unwrap_or_default()))
             });
+        let mut lines: Vec<String> = unmatched.collect();
         let of_other_kinds = self.refs.iter().filter(|(kind, _)| !KINDS.contains(&&**kind));
         let misplaced = of_other_kinds.filter_map(|(kind, name)| {
+            if !comparisons.allow(policies.len()) {
+                return None;
+            }
             let mut mutating = policies.iter().map(Policy::meta).filter(|meta| is_of_mutation(meta.kind));
             let meant = mutating.find(|meta| meta.name == *name)?.kind;
             Some(format!("it has no effect on a {kind}, did you mean the {meant} `{name}`?"))
         });
-        unmatched.chain(misplaced).collect()
+        lines.extend(misplaced);
+        lines
     }
 
     /// Whether it exempts nothing, but gives images or values to expressions.

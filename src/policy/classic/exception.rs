@@ -1,5 +1,6 @@
 //! `PolicyException`: objects that a rule leaves alone although it selects them.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use crate::diagnostics::Code;
@@ -28,7 +29,10 @@ pub struct PolicyException {
     pub conditions: Option<Conditions<Template>>,
     /// What its author may want to know.
     pub notes: Vec<Note>,
+    full_name: Text,
     exempted: Vec<Exempted>,
+    /// The names, kinds and other values that are compared.
+    size: u64,
     pub(super) matching: Selection,
     /// Filled by [`PolicyException::reads`].
     pub(super) reads: OnceLock<PathSet>,
@@ -40,6 +44,10 @@ struct Exempted {
     policy: Text,
     /// Patterns of the names of rules, generated ones included.
     rules: Vec<Text>,
+    /// Those without wildcards.
+    exact: BTreeSet<Text>,
+    /// Those with wildcards.
+    wildcards: Vec<Text>,
 }
 
 impl PolicyException {
@@ -74,9 +82,16 @@ impl PolicyException {
                 .push(Note::new(Code::NeverMatches, "its match has no filter, so it applies to no object"));
         }
         let metadata = document.get("metadata").unwrap_or(&Value::Null);
+        let name = text(metadata, "name");
+        let namespace = Some(text(metadata, "namespace")).filter(|namespace| !namespace.is_empty());
         Ok(Self {
-            name: text(metadata, "name"),
-            namespace: Some(text(metadata, "namespace")).filter(|namespace| !namespace.is_empty()),
+            full_name: match &namespace {
+                Some(namespace) => format!("{namespace}/{name}").into(),
+                None => name.clone(),
+            },
+            size: scalars(spec),
+            name,
+            namespace,
             conditions,
             exempted,
             matching: Selection::read(block),
@@ -87,10 +102,12 @@ impl PolicyException {
 
     /// The name in reports: `namespace/name`, or the name alone.
     pub fn full_name(&self) -> Text {
-        match &self.namespace {
-            Some(namespace) => format!("{namespace}/{}", self.name).into(),
-            None => self.name.clone(),
-        }
+        self.full_name.clone()
+    }
+
+    /// How much a search for the exceptions from a rule looks at: its names, filters and conditions.
+    pub(super) const fn size(&self) -> u64 {
+        self.size
     }
 
     /// The policies that it names.
@@ -106,15 +123,16 @@ impl PolicyException {
 
     /// The policies and rules that it names and that do not exist, with the nearest name, and generated rules for its kinds
     /// that it does not name although it names their sources: a line for each.
-    pub fn unmatched_names(&self, policies: &[Policy]) -> Vec<String> {
+    /// `comparisons` is how many names may be compared; the others are left out.
+    pub fn unmatched_names(&self, policies: &[Policy], comparisons: &mut Comparisons) -> Vec<String> {
         if self.exempted.is_empty() {
             return vec!["it names no rule".to_owned()];
         }
         let kinds: Vec<&str> =
             self.matching.only_kinds().unwrap_or_default().into_iter().map(|kind| &**kind).collect();
         let lines = self.exempted.iter().flat_map(|exempted| {
-            let mut lines = exempted.unmatched_names(policies);
-            lines.extend(exempted.unnamed_generated_rules(policies, &kinds));
+            let mut lines = exempted.unmatched_names(policies, comparisons);
+            lines.extend(exempted.unnamed_generated_rules(policies, &kinds, comparisons));
             lines
         });
         lines.collect()
@@ -161,13 +179,23 @@ impl PolicyException {
 
 impl Exempted {
     fn names(&self, policy: &str, rule: &str) -> bool {
-        *self.policy == *policy && self.rules.iter().any(|pattern| pattern::matches(pattern, rule))
+        *self.policy == *policy && self.names_rule(rule)
     }
 
-    fn unmatched_names(&self, policies: &[Policy]) -> Vec<String> {
+    fn names_rule(&self, rule: &str) -> bool {
+        self.exact.contains(rule) || self.wildcards.iter().any(|pattern| pattern::matches(pattern, rule))
+    }
+
+    fn unmatched_names(&self, policies: &[Policy], comparisons: &mut Comparisons) -> Vec<String> {
         let wanted = &self.policy;
+        if !comparisons.allow(policies.len()) {
+            return Vec::new();
+        }
         let mut named = policies.iter().filter(|policy| *policy.full_name() == **wanted).peekable();
         if named.peek().is_none() {
+            if !comparisons.allow(policies.len() * NEAREST) {
+                return vec![format!("there is no policy `{wanted}`")];
+            }
             let names: Vec<Text> = policies.iter().map(Policy::full_name).collect();
             let short = wanted.rsplit('/').next();
             let namesake =
@@ -186,11 +214,26 @@ impl Exempted {
             let others = policies.iter().flat_map(|policy| &policy.meta().not_evaluated);
             mutating.chain(others.filter_map(|other| other.rule.as_ref()))
         };
-        let unmatched =
-            self.rules.iter().filter(|pattern| !rules().any(|rule| pattern::matches(pattern, rule)));
+        let exact: BTreeSet<&Text> =
+            if comparisons.allow(16 * policies.iter().map(|policy| policy.rules().len()).sum::<usize>()) {
+                rules().collect()
+            } else {
+                return Vec::new();
+            };
+        let is_unmatched = |pattern: &&Text| {
+            if self.exact.contains(*pattern) {
+                return !exact.contains(*pattern);
+            }
+            comparisons.allow(exact.len()) && !exact.iter().any(|rule| pattern::matches(pattern, rule))
+        };
+        let unmatched: Vec<&Text> = self.rules.iter().filter(is_unmatched).collect();
         unmatched
+            .into_iter()
             .map(|pattern| {
-                let nearest = pattern::nearest(pattern, rules().map(|rule| &**rule));
+                let nearest = comparisons
+                    .allow(exact.len() * NEAREST)
+                    .then(|| pattern::nearest(pattern, rules().map(|rule| &**rule)))
+                    .flatten();
                 let meant = nearest.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
                 format!("policy `{wanted}` has no rule `{pattern}`{meant}")
             })
@@ -198,13 +241,21 @@ impl Exempted {
     }
 
     /// Generated rules for some of the kinds that no pattern names, while one names the rule that they are generated from.
-    fn unnamed_generated_rules(&self, policies: &[Policy], kinds: &[&str]) -> Vec<String> {
+    fn unnamed_generated_rules(
+        &self,
+        policies: &[Policy],
+        kinds: &[&str],
+        comparisons: &mut Comparisons,
+    ) -> Vec<String> {
         let rules = policies.iter().filter_map(|policy| match policy {
             Policy::Classic(classic) if *policy.full_name() == *self.policy => Some(&classic.rules),
             _ => None,
         });
         let line = |rule: &Rule| {
             let source = rule.generated_from.as_ref()?;
+            if !comparisons.allow(2 * self.wildcards.len() + kinds.len()) {
+                return None;
+            }
             if !self.names(&self.policy, source) || self.names(&self.policy, &rule.name) {
                 return None;
             }
@@ -220,6 +271,44 @@ impl Exempted {
     }
 }
 
+/// How many names the notes on exceptions may still compare. Were all compared with all, long lists would take hours.
+#[derive(Debug)]
+pub struct Comparisons(usize);
+
+/// How many comparisons the search for a similar name counts as, for each candidate.
+const NEAREST: usize = 64;
+
+impl Comparisons {
+    /// Takes so many; `false` if there are not as many left.
+    pub const fn allow(&mut self, count: usize) -> bool {
+        match self.0.checked_sub(count) {
+            Some(left) => self.0 = left,
+            None => self.0 = 0,
+        }
+        self.0 > 0
+    }
+
+    /// Whether all were taken, so that some names were not compared.
+    pub const fn are_used_up(&self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl Default for Comparisons {
+    fn default() -> Self {
+        Self(50_000_000)
+    }
+}
+
+/// The number of scalars in a value.
+fn scalars(value: &Value) -> u64 {
+    match value {
+        Value::Array(items) => items.iter().map(scalars).sum(),
+        Value::Object(members) => members.values().map(scalars).sum(),
+        _ => 1,
+    }
+}
+
 fn exempted(spec: &Value, at: &Pointer, findings: &mut Findings) -> Vec<Exempted> {
     let read = |(index, entry): (usize, &Value)| {
         let policy = entry.get("policyName").and_then(Value::as_text);
@@ -227,7 +316,11 @@ fn exempted(spec: &Value, at: &Pointer, findings: &mut Findings) -> Vec<Exempted
             let at = at.key("exceptions").index(index).key("policyName");
             findings.error(Code::MissingField, at, "An exception requires a policy name");
         }
-        Exempted { policy: policy.cloned().unwrap_or_default(), rules: texts(entry.get("ruleNames")) }
+        let rules = texts(entry.get("ruleNames"));
+        let (wildcards, exact): (Vec<Text>, Vec<Text>) =
+            rules.iter().cloned().partition(|name| name.contains(['*', '?']));
+        let exact = BTreeSet::from_iter(exact);
+        Exempted { policy: policy.cloned().unwrap_or_default(), rules, exact, wildcards }
     };
     list(spec, "exceptions").iter().enumerate().map(read).collect()
 }
@@ -264,7 +357,7 @@ mod tests {
         }
         assert_eq!(&*exception.full_name(), "ns/e");
         assert_eq!(
-            exception.unmatched_names(&[]),
+            exception.unmatched_names(&[], &mut Comparisons::default()),
             ["there is no policy `p`", "there is no policy `ns/q`"].map(str::to_owned)
         );
     }
@@ -272,7 +365,7 @@ mod tests {
     #[test]
     fn an_exception_without_rules_is_noted() {
         let exception = parse(&format!(r#"{{"exceptions":[],{MATCH}}}"#)).unwrap();
-        assert_eq!(exception.unmatched_names(&[]), ["it names no rule"]);
+        assert_eq!(exception.unmatched_names(&[], &mut Comparisons::default()), ["it names no rule"]);
     }
 
     #[test]

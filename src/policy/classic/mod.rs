@@ -40,7 +40,7 @@ use super::{
 
 pub use autogen::ANNOTATION as AUTOGEN_ANNOTATION;
 pub use context::{ContextEntry, ContextSource};
-pub use exception::PolicyException;
+pub use exception::{Comparisons, PolicyException};
 pub use exceptions::PolicyExceptions;
 pub(super) use load::parse;
 
@@ -174,13 +174,14 @@ impl PolicyFamily for ClassicPolicy {
         exceptions: &PolicyExceptions,
     ) -> bool {
         let name = self.meta.full_name();
+        // Whatever rule they name: each of thousands may name thousands.
+        let do_exceptions =
+            exceptions.of_policy(&name).any(|one| one.needs_namespace_labels(kind, subresource));
         let mut rules =
             self.all_rules().enumerate().filter(|(part, _)| parts.contains(part)).map(|(_, rule)| rule);
         rules.any(|rule| {
-            let mut excepted = exceptions.of(&name, &rule.name);
             rule.needs_namespace_labels(kind, subresource)
-                || rule.may_match(kind, subresource)
-                    && excepted.any(|exception| exception.needs_namespace_labels(kind, subresource))
+                || do_exceptions && rule.may_match(kind, subresource)
         })
     }
 

@@ -8,6 +8,7 @@ use crate::engine::targets::{TargetId, Targets};
 use crate::engine::{LookupError, TargetAccess};
 use crate::policy::{ClassicPolicy, Edit, MutateExisting, Operation, Rule, Target, TargetSelector};
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
+use crate::secrets::is_secret;
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
 use crate::value::{ChangeKind, Pointer, Segment, Value, changes};
 use crate::variables::Inline;
@@ -21,6 +22,9 @@ use super::{conditions, foreach};
 use crate::engine::classic::patch::patch;
 
 use errors::{no_object, no_subresource, not_found, refused, with_failed_request, with_rule_error};
+
+/// The bytes of a Secret whose values become known in one step.
+const BYTES_OF_STEP: u64 = 4;
 
 /// The annotation with the last change of a target.
 pub const LAST_APPLIED: &str = "policies.kyverno.io/last-applied-patches";
@@ -150,6 +154,10 @@ impl Trigger<'_> {
                 reports.push(skipped(rule, reason));
                 continue;
             }
+            if let Some(error) = evaluation.out_of_steps(context.steps()) {
+                reports.push(RuleReport::new(rule.name.clone(), Outcome::Error(error)));
+                break;
+            }
             let checkpoint = context.enter_rule(rule, &settings.values, settings.trace);
             let checked = self.check(rule, &object, context);
             let trace = context.leave_rule(checkpoint);
@@ -223,6 +231,10 @@ impl Trigger<'_> {
             if if is_kyverno { !selects() } else { !triggered.contains(&index) } {
                 continue;
             }
+            if let Some(error) = self.evaluation.out_of_steps(context.steps()) {
+                run.fail(rule, error);
+                break;
+            }
             let checkpoint = context.enter_rule(rule, &settings.values, settings.trace && keeps_changes);
             let patched = run.patched.len();
             let has_failed = std::mem::take(&mut run.has_failed);
@@ -243,7 +255,8 @@ impl Trigger<'_> {
             if let (Some(report), Some(trace)) = (run.reports.last_mut(), context.leave_rule(checkpoint)) {
                 report.trace = Some(trace);
             }
-            if has_applied && self.policy.applies_one() {
+            // Further rules would fail, too, each after its work.
+            if has_applied && self.policy.applies_one() || self.evaluation.exceeds_memory() {
                 break;
             }
         }
@@ -293,9 +306,14 @@ impl Trigger<'_> {
         if run.patched.is_empty() || triggered.len() < 2 && !run.has_failed {
             return;
         }
+        // A run that exceeds a limit fails, and needs no other one to compare with.
+        if self.evaluation.exceeds_memory() || self.evaluation.exceeded_steps(0).is_some() {
+            return;
+        }
         let scratch = DivergenceTracker::new(tracker.semantics());
-        let repeated =
-            self.with_context(&scratch, |context| self.update_requests(triggered, context, targets, false));
+        let repeated = self.evaluation.aside(|| {
+            self.with_context(&scratch, |context| self.update_requests(triggered, context, targets, false))
+        });
         let is_changed = repeated.patched.iter().any(|target| run.patched.contains(target));
         if is_changed && triggered.len() > 1 {
             tracker.reach(Divergence::WholePolicyRequest);
@@ -331,12 +349,19 @@ struct TargetsRun<'a> {
 impl TargetsRun<'_> {
     fn run(&self, context: &mut Context<'_>, targets: &mut Targets, run: &mut UpdateRequestRun) {
         let evaluation = self.trigger.evaluation;
+        // Further searches would find too many, too.
+        if self.keeps_changes && !targets.add_uses(0, self.max_targets()) {
+            return run.fail(self.rule, self.too_many_targets(context));
+        }
         let mut found = Vec::new();
         let mut missing = Vec::new();
         for (index, target) in self.existing.targets.iter().enumerate() {
             let selected = self.find(index, target, context, targets);
             match evaluation.not_replayable().map_or(selected, Err) {
                 Ok(selected) => {
+                    if self.keeps_changes && !targets.add_uses(selected.ids.len(), self.max_targets()) {
+                        return run.fail(self.rule, self.too_many_targets(context));
+                    }
                     if selected.ids.is_empty() {
                         missing.push(selected.selector.to_string().into());
                     }
@@ -344,24 +369,36 @@ impl TargetsRun<'_> {
                 }
                 Err(error) => run.fail_to_find(self.rule, error),
             }
+            if let Some(error) = evaluation.out_of_steps(context.steps()) {
+                return run.fail(self.rule, error);
+            }
         }
         let ids = || found.iter().flat_map(|(_, selected)| &selected.ids);
-        let maximum = evaluation.engine.settings.limits.targets;
-        if self.keeps_changes && !targets.add_uses(ids().count(), maximum) {
-            let message = format!("too many targets in this run (limit targets={maximum})");
-            let hint = Some(context.settings().input_names.limit_hint("targets"));
-            let error = RuleError { hint, ..RuleError::new(Code::EvaluationLimit, message) };
-            return run.fail(self.rule, with_rule_error(error, self.rule));
-        }
         let trace = context.take_trace();
         let identities = ids().filter_map(|id| targets.identity(*id)).collect();
         for (target, Selected { selector, ids }) in &found {
             for id in ids {
+                if let Some(error) = evaluation.out_of_steps(context.steps()) {
+                    return run.fail(self.rule, error);
+                }
+                if evaluation.exceeds_memory() {
+                    break;
+                }
                 self.run_target((target, selector), *id, context, targets, run);
             }
         }
         let outcome = Outcome::Triggered { targets: identities, missing };
         run.reports.push(RuleReport { trace, ..RuleReport::new(self.rule.name.clone(), outcome) });
+    }
+
+    const fn max_targets(&self) -> usize {
+        self.trigger.evaluation.engine.settings.limits.targets
+    }
+
+    fn too_many_targets(&self, context: &Context<'_>) -> RuleError {
+        let message = format!("too many targets in this run (limit targets={})", self.max_targets());
+        let hint = Some(context.settings().input_names.limit_hint("targets"));
+        with_rule_error(RuleError { hint, ..RuleError::new(Code::EvaluationLimit, message) }, self.rule)
     }
 
     /// Finds the objects that a target selects.
@@ -388,7 +425,9 @@ impl TargetsRun<'_> {
         if let Some(refusal) = world.refusal(&TargetAccess::Find(&selector)) {
             return Err(refused(refusal));
         }
-        match targets.find(&selector, engine, (world, taint)) {
+        let found = targets.find(&selector, engine, (world, taint));
+        self.trigger.evaluation.add_steps(targets.take_compared());
+        match found {
             Ok(ids) if ids.is_empty() && targets.has_parent(&selector) => Err(no_subresource(&selector)),
             Ok(ids) => {
                 let is_pattern = selector.name.is_empty() || selector.name.contains(['*', '?']);
@@ -444,11 +483,16 @@ impl TargetsRun<'_> {
             }
             other => other,
         };
+        let outcome = evaluation.within_memory(outcome);
         run.has_failed |= matches!(outcome, Outcome::Error(_));
         if !self.keeps_changes {
             return;
         }
         if let Outcome::Patched { after, .. } = &outcome {
+            if is_secret(after) {
+                // All its values are searched for.
+                evaluation.add_steps(after.weight() as u64 / BYTES_OF_STEP);
+            }
             context.taint().track(after);
             targets.set(id, after.clone());
         }
