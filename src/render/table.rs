@@ -57,7 +57,10 @@ impl Table {
             let mut line = String::new();
             for Column { index, width, .. } in &columns {
                 let cell = cells.get(*index).map_or_else(String::new, |cell| shortened(cell, *width));
-                let _ = write!(line, "{cell:<width$}{:gap$}", "");
+                // A format takes no width above 65,535.
+                let padding = width.saturating_sub(cell.chars().count()) + gap;
+                line.push_str(&cell);
+                line.extend(std::iter::repeat_n(' ', padding));
             }
             out.push_str(line.trim_end());
             out.push('\n');

@@ -244,6 +244,44 @@ fn thousands_of_names_in_an_exception_are_compared_in_part() {
     assert_eq!(words(&output).matches(expected).count(), 1, "{}", output.stderr);
 }
 
+/// A suite with these results for objects of the small kind.
+fn suite(results: &str, count: usize) -> RunOutput {
+    let suite = format!(
+        "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {{name: t}}\npolicies: [policy.yaml]\n\
+         resources: [objects.yaml]\nresults:\n{results}"
+    );
+    let objects: String = (0..count)
+        .map(|number| CONFIG_MAP.replace("{name: c}", &format!("{{name: c{number}}}")) + "---\n")
+        .collect();
+    let folder = Folder::new(&[
+        ("kyverno-test.yaml", &suite),
+        ("policy.yaml", &policy([rule("", "a")].into_iter())),
+        ("objects.yaml", &objects),
+    ]);
+    folder.run(&["test", "-q"])
+}
+
+#[test]
+fn a_result_names_thousands_of_objects() {
+    let names: String = (0..20_000).map(|number| format!("n{number}, ")).collect();
+    let output = suite(
+        &format!("- {{policy: p, rule: r0, resources: [{names}], kind: ConfigMap, result: pass}}\n"),
+        1,
+    );
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    assert!(output.stdout.contains("n19999"), "{}", output.stderr);
+}
+
+/// Each result is for each object.
+#[test]
+fn the_rows_of_a_suite_have_a_limit() {
+    let result = "- {policy: p, rule: r0, kind: ConfigMap, result: pass}\n";
+    let output = suite(&result.repeat(1_100), 200);
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    let expected = "the results have more than 200000 rows: the others are not compared";
+    assert_eq!(output.stdout.matches(expected).count(), 1, "{}", output.stderr);
+}
+
 /// Were all entries searched for each expression without a limit, this would take half a minute.
 #[test]
 fn thousands_of_context_entries_have_a_limit() {
