@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::value::{GroupVersionKind, Map, Text, Value};
 
+use super::NotAdmitted;
 use super::types::{ListKey, Merge, ScalarType};
 
 /// The schemas of custom resources, by kind.
@@ -19,6 +20,8 @@ pub(super) struct Schema {
     /// The values of a map. Without properties of their own, objects among them are emptied.
     pub(super) additional: Option<Box<Self>>,
     pub(super) default: Option<Value>,
+    /// The properties that have a default.
+    defaulted: Vec<Text>,
     pub(super) merge: Merge,
     is_nullable: bool,
     preserves_unknown: bool,
@@ -41,6 +44,25 @@ pub(super) enum Type {
 
 /// The fields of an object that its schema need not list.
 pub(super) const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// The memory of the defaults of one object: twenty times the largest object that an API server stores.
+const MAX_DEFAULT_BYTES: usize = 32 << 20;
+
+/// What the defaults of an object may still take, in bytes.
+struct Room(usize);
+
+impl Room {
+    /// Takes the room of a member with a default; `false` if there is none left.
+    fn take(&mut self, default: &Value) -> bool {
+        const MEMBER: usize = 2 * (size_of::<Text>() + size_of::<Value>() + size_of::<usize>());
+        self.0 = self.0.saturating_sub(MEMBER + default.weight());
+        !self.is_empty()
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.0 == 0
+    }
+}
 
 impl CustomTypes {
     /// Adds all versions of a definition. Parts without a meaning are ignored.
@@ -76,11 +98,16 @@ impl CustomTypes {
         self.0.get(kind)
     }
 
-    /// Sets defaults and prunes unknown fields outside of `metadata`; `false` for other kinds.
-    pub(super) fn apply(&self, object: &mut Value, kind: &GroupVersionKind) -> bool {
-        let Some(schema) = self.0.get(kind) else { return false };
-        schema.apply(object, false);
-        true
+    /// Sets defaults and prunes unknown fields outside of `metadata`.
+    ///
+    /// # Errors
+    ///
+    /// Kinds without a definition, and more defaults than an API server takes.
+    pub(super) fn apply(&self, object: &mut Value, kind: &GroupVersionKind) -> Result<(), NotAdmitted> {
+        let schema = self.0.get(kind).ok_or_else(|| NotAdmitted::UnknownKind(kind.clone()))?;
+        let mut room = Room(MAX_DEFAULT_BYTES);
+        schema.apply(object, false, &mut room);
+        if room.is_empty() { Err(NotAdmitted::ManyDefaults) } else { Ok(()) }
     }
 }
 
@@ -92,9 +119,13 @@ impl Schema {
         let accepts_unknown = accepts_unknown || preserves_unknown;
         let read = |schema| Self::read(schema, accepts_unknown);
         let properties = members("properties").into_iter().flat_map(Map::iter);
+        let properties: BTreeMap<Text, Self> =
+            properties.map(|(name, schema)| (name.clone(), read(schema))).collect();
+        let defaulted = properties.iter().filter(|(_, schema)| schema.default.is_some());
         Self {
             value_type: Type::read(schema),
-            properties: properties.map(|(name, schema)| (name.clone(), read(schema))).collect(),
+            defaulted: defaulted.map(|(name, _)| name.clone()).collect(),
+            properties,
             items: members("items").and(schema.get("items")).map(|items| Box::new(read(items))),
             additional: match schema.get("additionalProperties") {
                 Some(Value::Bool(true)) => Some(Box::new(Self { is_nullable: true, ..Self::default() })),
@@ -123,26 +154,31 @@ impl Schema {
 
     /// Sets defaults and prunes. `in_preserving_list`: the node is an element of a list that preserves unknown fields, and
     /// so preserves its own, as lists in lists do.
-    fn apply(&self, node: &mut Value, in_preserving_list: bool) {
+    fn apply(&self, node: &mut Value, in_preserving_list: bool, room: &mut Room) {
+        if room.is_empty() {
+            return;
+        }
         let preserves = self.preserves_unknown || in_preserving_list;
         match node {
             Value::Object(_) => {
                 let Some(members) = node.as_object_mut() else { return };
-                for (name, schema) in &self.properties {
-                    if let Some(default) = &schema.default
+                for name in &self.defaulted {
+                    if let Some(schema) = self.properties.get(name)
+                        && let Some(default) = &schema.default
                         && schema.is_unset(members.get(name))
+                        && room.take(default)
                     {
                         members.insert(name.clone(), default.clone());
                     }
                 }
-                members.retain(|name, member| self.keeps(name, member, preserves));
+                members.retain(|name, member| self.keeps(name, member, preserves, room));
             }
             Value::Array(items) if !items.is_empty() => {
                 let Some(items) = node.as_array_mut() else { return };
                 for item in items {
                     match &self.items {
-                        Some(schema) => schema.apply_or_default(item, preserves),
-                        None if !preserves => Self::default().apply(item, false),
+                        Some(schema) => schema.apply_or_default(item, preserves, room),
+                        None if !preserves => Self::default().apply(item, false, room),
                         None => {}
                     }
                 }
@@ -152,24 +188,26 @@ impl Schema {
     }
 
     /// Applies the schema to a member; `false` if it is pruned.
-    fn keeps(&self, name: &str, member: &mut Value, preserves: bool) -> bool {
+    fn keeps(&self, name: &str, member: &mut Value, preserves: bool, room: &mut Room) -> bool {
         let schema = self.properties.get(name).or(self.additional.as_deref());
         match schema {
             _ if self.is_embedded && META_FIELDS.contains(&name) => true,
             Some(schema) if member.is_null() && !schema.is_nullable && schema.default.is_none() => false,
             Some(schema) => {
-                schema.apply_or_default(member, false);
+                schema.apply_or_default(member, false, room);
                 true
             }
             None => preserves,
         }
     }
 
-    fn apply_or_default(&self, node: &mut Value, in_preserving_list: bool) {
-        if let Some(default) = self.default.as_ref().filter(|_| self.is_unset(Some(node))) {
+    fn apply_or_default(&self, node: &mut Value, in_preserving_list: bool, room: &mut Room) {
+        if let Some(default) = self.default.as_ref().filter(|_| self.is_unset(Some(node)))
+            && room.take(default)
+        {
             *node = default.clone();
         }
-        self.apply(node, in_preserving_list);
+        self.apply(node, in_preserving_list, room);
     }
 
     /// Whether a value gets the default: it is absent, or `null` where that is no value.
@@ -262,10 +300,32 @@ mod tests {
         ] {
             let mut object = Value::from_json(written).unwrap();
             let kind = GroupVersionKind::new(&format!("example.com/{version}"), "Widget");
-            assert!(types.apply(&mut object, &kind));
+            assert_eq!(types.apply(&mut object, &kind), Ok(()));
             assert_eq!(object.to_json(), Value::from_json(expected).unwrap().to_json(), "{written}");
         }
         let other = GroupVersionKind::new("example.com/v3", "Widget");
-        assert!(!types.apply(&mut Value::empty_object(), &other));
+        assert_eq!(types.apply(&mut Value::empty_object(), &other), Err(NotAdmitted::UnknownKind(other)));
+    }
+
+    #[test]
+    fn the_defaults_of_an_object_have_a_limit() {
+        let members = |count: usize| {
+            let members =
+                (0..count).map(|number| format!(r#""p{number}":{{"type":"string","default":"x"}}"#));
+            members.collect::<Vec<_>>().join(",")
+        };
+        let definition = format!(
+            r#"{{"spec":{{"group":"example.com","names":{{"kind":"Widget"}},"versions":[{{"name":"v1","schema":
+                {{"openAPIV3Schema":{{"properties":{{"parts":{{"items":{{"properties":{{{}}}}}}}}}}}}}}}]}}}}"#,
+            members(100)
+        );
+        let mut types = CustomTypes::default();
+        types.add(&Value::from_json(&definition).unwrap());
+        let kind = GroupVersionKind::new("example.com/v1", "Widget");
+        for (parts, expected) in [(1_000, Ok(())), (20_000, Err(NotAdmitted::ManyDefaults))] {
+            let mut object =
+                Value::from_json(&format!(r#"{{"parts":[{}{{}}]}}"#, "{},".repeat(parts))).unwrap();
+            assert_eq!(types.apply(&mut object, &kind), expected, "{parts}");
+        }
     }
 }

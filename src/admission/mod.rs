@@ -92,6 +92,11 @@ pub enum NotAdmitted {
     /// The types and defaults of the kind are not known.
     #[error("the defaults of {0} are not known")]
     UnknownKind(GroupVersionKind),
+    /// The schema of a custom resource has too many defaults for the object.
+    #[error(
+        "with the defaults of its definition, an object takes more than 32 MiB, which no API server stores"
+    )]
+    ManyDefaults,
     /// The API server refuses the object.
     #[error("the API server refuses {at}: {message}")]
     Refused {
@@ -207,10 +212,7 @@ impl Admission {
             return Ok(decoded);
         }
         let mut decoded = object.clone();
-        if self.schemas.custom.apply(&mut decoded, kind) {
-            Ok(decoded)
-        } else {
-            Err(NotAdmitted::UnknownKind(kind.clone()))
-        }
+        self.schemas.custom.apply(&mut decoded, kind)?;
+        Ok(decoded)
     }
 }

@@ -282,6 +282,34 @@ fn the_rows_of_a_suite_have_a_limit() {
     assert_eq!(output.stdout.matches(expected).count(), 1, "{}", output.stderr);
 }
 
+/// Were all defaults set, this would take two gigabytes.
+#[test]
+fn defaults_of_custom_resources_have_a_limit() {
+    let properties: String =
+        (0..200).map(|number| format!("p{number}: {{type: string, default: x}}, ")).collect();
+    let definition = format!(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: widgets.example.com}}\nspec:\n  \
+         group: example.com\n  scope: Namespaced\n  names: {{kind: Widget, plural: widgets}}\n  versions:\n  - name: v1\n    \
+         served: true\n    storage: true\n    schema: {{openAPIV3Schema: {{type: object, properties: {{spec: {{type: object, \
+         properties: {{parts: {{type: array, items: {{type: object, properties: {{{properties}}}}}}}, size: {{type: integer}}}}}}}}}}}}\n"
+    );
+    let parts = "{}, ".repeat(100_000);
+    let object = format!(
+        "apiVersion: example.com/v1\nkind: Widget\nmetadata: {{name: a}}\nspec: {{parts: [{parts}]}}\n"
+    );
+    let policy = policy(["    mutate: {patchStrategicMerge: {spec: {size: 3}}}\n".to_owned()].into_iter());
+    let folder = Folder::new(&[
+        ("policy.yaml", &policy.replace("[ConfigMap]", "[Widget]")),
+        ("object.yaml", &object),
+        ("crds.yaml", &definition),
+    ]);
+    let output = folder.run(&["mutate", "--crds", "crds.yaml", "-p", "policy.yaml", "-f", "object.yaml"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let expected = "with the defaults of its definition, an object takes more than 32 MiB, which no API server stores: \
+                    1 object evaluated as written";
+    assert!(words(&output).contains(expected), "{}", output.stderr);
+}
+
 /// Were all entries searched for each expression without a limit, this would take half a minute.
 #[test]
 fn thousands_of_context_entries_have_a_limit() {
