@@ -7,6 +7,9 @@ use crate::value::{GroupVersionKind, JsonReader, Text, Value};
 
 use super::{ClusterError, ClusterResult, Page};
 
+/// The longest object of a list. An API server stores a tenth of it at most.
+const MAX_OBJECT_BYTES: usize = 16 << 20;
+
 /// A page whose objects are parsed when they are used.
 pub type ListedPage = Page<ListedObject>;
 
@@ -54,6 +57,11 @@ impl ListedObject {
             Content::Json(response, place) => (response, place),
         };
         let text = response.text.get(place).unwrap_or_default();
+        if text.len() > MAX_OBJECT_BYTES {
+            return Err(
+                response.malformed(format!("one of its items is longer than {MAX_OBJECT_BYTES} bytes"))
+            );
+        }
         let object = Value::from_json(text).map_err(|error| response.malformed(error.to_string()))?;
         let object = with_kind(object, &response.kind);
         if !is_of_kind(&object, &response.kind) {

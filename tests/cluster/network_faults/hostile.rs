@@ -101,6 +101,18 @@ fn lists_that_never_end_are_given_up() {
 }
 
 #[test]
+fn an_object_that_no_server_stores_is_not_read() {
+    let server = second_page(100, || {
+        let numbers = "0,".repeat(9 << 20);
+        let item = format!(r#"{{"metadata":{{"name":"c","namespace":"web"}},"x":[{numbers}0]}}"#);
+        StubResponse::Body(200, format!(r#"{{"kind":"List","metadata":{{}},"items":[{item}]}}"#))
+    });
+    let run = Folder::new(&server).diff(&["configmaps"]);
+    let error = "error[KYV505]: the server's response for configmaps cannot be read: one of its items is longer than 16777216 bytes";
+    assert_eq!((run.code, run.messages(), run.changed()), (Some(4), vec![error, REST], ALL[..2].to_vec()));
+}
+
+#[test]
 fn a_pause_that_no_number_holds_is_none() {
     let server = second_page(2, || {
         StubResponse::With(429, ("Retry-After", "99999999999999999999999".into()), String::new())

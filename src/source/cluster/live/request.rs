@@ -19,6 +19,9 @@ use super::{ClusterError, DryRunVerb, JSON, ListQuery, api_path, segment};
 /// The longest response: many times a page of the largest objects.
 const MAX_RESPONSE_BYTES: usize = 512 << 20;
 
+/// The longest message of a server that is shown.
+const MAX_MESSAGE_CHARS: usize = 4096;
+
 /// The most retries of a request that a busy server refused, and of one whose connection broke.
 const MAX_RETRIES_OF_BUSY: u32 = 10;
 const MAX_RETRIES_OF_BROKEN: u32 = 4;
@@ -222,13 +225,21 @@ impl Failure {
     }
 }
 
+/// A text of the server that is shown: its start, if it is very long.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_MESSAGE_CHARS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
 impl StatusError {
     /// Reads a response that is an error. If it is no `Status` the message is that of kubectl.
     fn read(code: u16, after: Option<u64>, body: &str) -> Self {
         let status = Value::from_json(body).ok();
         let status = status.filter(|status| status.get("kind").and_then(Value::as_str) == Some("Status"));
         if let Some(status) = status {
-            let text = |name| status.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let text = |name| shortened(status.get(name).and_then(Value::as_str).unwrap_or_default());
             let next = status.path(&["metadata", "continue"]).and_then(Value::as_text).cloned();
             let next = next.filter(|next| !next.is_empty());
             return Self { code, reason: text("reason"), message: text("message"), after, next };
@@ -290,6 +301,14 @@ mod tests {
             ("NotFound", "the server could not find the requested resource")
         );
         assert!(StatusError::read(418, None, "").message.contains("418"));
+    }
+
+    #[test]
+    fn a_long_message_is_shortened() {
+        let body = |message: &str| format!(r#"{{"kind":"Status","message":"{message}"}}"#);
+        let message = |text: &str| StatusError::read(403, None, &body(text)).message;
+        assert_eq!(message(&"é".repeat(4096)), "é".repeat(4096));
+        assert_eq!(message(&"é".repeat(5000)), "é".repeat(4096) + "…");
     }
 
     #[test]
