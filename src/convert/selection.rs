@@ -8,7 +8,7 @@ use super::cel_text::{Cel, Operator};
 use super::conditions::Tests;
 use super::expression::holds_variables;
 use super::kinds::{Kind, kinds};
-use super::problem::{Problem, Refusal};
+use super::problem::{self, MAX_PARTS, Problem, Refusal};
 use super::text_match::wildcard;
 
 /// What a rule is for.
@@ -287,7 +287,8 @@ impl Reader<'_> {
             return Err(problem.at(&at));
         }
         for (list, is_any) in [("any", true), ("all", false)] {
-            let items = block.get(list).and_then(Value::as_array).unwrap_or_default();
+            let items = problem::parts(block.get(list), "filters");
+            let items = items.map_err(|problem| problem.at(&at.key(list)))?;
             if !items.is_empty() {
                 let filter = |(index, item): (usize, &Value)| self.filter(item, &at.key(list).index(index));
                 let filters = items.iter().enumerate().map(filter).collect::<Result<_, _>>()?;
@@ -338,6 +339,9 @@ impl Reader<'_> {
             tests.push(super::roles::has_one(field, &named));
         }
         let mut names = texts(resources, "names");
+        if names.iter().filter(|name| name.contains(['*', '?'])).count() > MAX_PARTS {
+            return Err(problem::too_many("names with wildcards").at(&below.key("names")));
+        }
         let mut name_tests = |patterns: &[String]| {
             if !patterns.is_empty() {
                 tests.push(any_text(&object_name(), patterns));

@@ -345,14 +345,24 @@ fn thousands_of_rules_are_not_converted() {
 }
 
 #[test]
-fn thousands_of_operations_and_context_entries_are_not_converted() {
+fn thousands_of_parts_of_a_rule_are_not_converted() {
     let operation = "        - {op: remove, path: /data/a}\n";
     let operations = format!("    mutate:\n      patchesJson6902: |-\n{}", operation.repeat(5_000));
     let entries = "{name: v, variable: {value: x}}, ".repeat(5_000);
     let entries =
         format!("    context: [{entries}]\n    mutate: {{patchStrategicMerge: {{data: {{a: b}}}}}}\n");
-    for (rule, what) in [(operations, "operations"), (entries, "context entries")] {
-        let folder = Folder::new(&[("policy.yaml", &policy([rule].into_iter()))]);
+    let filters = |count: usize, names: &str| {
+        let filter = format!("{{resources: {{kinds: [ConfigMap], names: [{names}]}}}}, ");
+        let all = format!("any: [{}]", filter.repeat(count));
+        policy([rule("", "a")].into_iter()).replace("any: [{resources: {kinds: [ConfigMap]}}]", &all)
+    };
+    for (policy, what) in [
+        (policy([operations].into_iter()), "operations"),
+        (policy([entries].into_iter()), "context entries"),
+        (filters(5_000, "a"), "filters"),
+        (filters(1, &"'a*', ".repeat(5_000)), "names with wildcards"),
+    ] {
+        let folder = Folder::new(&[("policy.yaml", &policy)]);
         let output = folder.run(&["convert", "-p", "policy.yaml"]);
         assert_eq!(output.code, Some(3), "{}", output.stderr);
         let expected = format!("more than 1000 {what}: the conversion compares each with all others");
