@@ -1,5 +1,7 @@
 //! The test document.
 
+use indexmap::IndexSet;
+
 use crate::decode::{DecodeError, Decoder};
 use crate::policy::Operation;
 use crate::value::{Pointer, Text, Value};
@@ -182,7 +184,9 @@ impl Suite {
         if let Some((at, metadata)) = decoder.member(root, &at, "metadata") {
             suite.name = text(decoder, metadata, &at, "name").unwrap_or_default();
         }
-        suite.policies = names(decoder, root, &at, "policies");
+        // One that is listed again is the same, as for the Kyverno CLI.
+        let policies: IndexSet<Text> = names(decoder, root, &at, "policies").into_iter().collect();
+        suite.policies = policies.into_iter().collect();
         suite.resources = names(decoder, root, &at, "resources");
         suite.exceptions = names(decoder, root, &at, "exceptions");
         suite.cluster_resources = names(decoder, root, &at, "clusterResources");
@@ -337,6 +341,13 @@ mod tests {
         assert_eq!((row.resources.len(), row.specs.len(), row.fail_on_missing), (2, 1, true));
         assert_eq!((suite.targets.len(), suite.params.len(), suite.unused.len()), (1, 1, 0));
         assert!(suite.values.is_some());
+    }
+
+    #[test]
+    fn policies_that_are_listed_again_are_the_same() {
+        let suite =
+            read("{apiVersion: a, kind: Test, metadata: {name: s}, policies: [p, q, p, ./p], results: []}");
+        assert_eq!(suite.unwrap().policies, ["p", "q", "./p"]);
     }
 
     #[test]
