@@ -10,6 +10,7 @@ use crate::value::{Pointer, Text, Value};
 use super::edit::locate::{
     Container, check_depth, container, container_mut, element_index, index_error, insertion_index, missing,
 };
+use super::edit::long_list::{LongList, runs};
 use super::kind::OperationKind;
 use super::path::Path;
 
@@ -95,17 +96,43 @@ pub fn apply_computed(base: &Value, operations: &[ComputedOperation]) -> Result<
         return Err(failed(None, None, Limit::Operations.into()));
     }
     let mut editor = Editor { document: base.clone(), copied: CopyCounter::default() };
-    for (index, operation) in operations.iter().enumerate() {
-        let result = editor.apply(operation).map_err(|error| {
-            let is_about_path = !matches!(error, PatchError::UnknownOperation { .. });
-            let path = (is_about_path && !operation.path.starts_with('/')).then(|| operation.path.clone());
-            failed((operations.len() > 1).then_some(index), path, error)
-        });
-        if let Some(failed) = result? {
-            return Ok(Computed::TestFailed(failed));
+    let failure = |index, error| {
+        let path = operations.get(index).map(|operation: &ComputedOperation| operation.path.clone());
+        let is_about_path = !matches!(error, PatchError::UnknownOperation { .. });
+        let path = path.filter(|path| is_about_path && !path.starts_with('/'));
+        failed((operations.len() > 1).then_some(index), path, error)
+    };
+    let mut index = 0;
+    for run in runs(operations, list_of) {
+        if let Some(applied) = editor.apply_to_long_list(run) {
+            applied.map_err(|(at, error)| failure(index + at, error))?;
+            index += run.len();
+            continue;
+        }
+        for operation in run {
+            let result = editor.apply(operation).map_err(|error| failure(index, error));
+            if let Some(failed) = result? {
+                return Ok(Computed::TestFailed(failed));
+            }
+            index += 1;
         }
     }
     Ok(Computed::Patched(editor.document))
+}
+
+/// The text of the path of the list in which an operation adds, removes or moves elements; of an object, as far as the path
+/// tells.
+fn list_of(operation: &ComputedOperation) -> Option<&str> {
+    let parents = |path: &'_ Text| path.rfind('/');
+    let list = operation.path.get(..parents(&operation.path)?)?;
+    match OperationKind::named(&operation.op)? {
+        OperationKind::Add | OperationKind::Remove => Some(list),
+        OperationKind::Copy | OperationKind::Move => {
+            let source = operation.from.get(..parents(&operation.from)?)?;
+            (source == list).then_some(list)
+        }
+        OperationKind::Replace | OperationKind::Test => None,
+    }
 }
 
 struct Editor {
@@ -139,6 +166,24 @@ impl Editor {
             }
         }
         Ok(None)
+    }
+
+    /// Applies operations on the elements of one list; `None` if the list is not long, or they are few. An error has the
+    /// number of its operation.
+    fn apply_to_long_list(
+        &mut self,
+        operations: &[ComputedOperation],
+    ) -> Option<Result<(), (usize, PatchError)>> {
+        let first = operations.first().filter(|first| list_of(first).is_some())?;
+        let path = split(&first.path).ok()?;
+        let (_, parents) = path.split_last()?;
+        let Self { document, copied } = self;
+        LongList::change(document, parents, operations.len(), |list| {
+            let mut numbered = operations.iter().enumerate();
+            numbered.try_for_each(|(at, operation)| {
+                apply_to_list(list, operation, copied).map_err(|error| (at, error))
+            })
+        })
     }
 
     fn add(
@@ -245,6 +290,38 @@ impl Editor {
     }
 }
 
+/// Applies an operation on an element of a list as [`Editor::apply`] does.
+fn apply_to_list(
+    list: &mut LongList,
+    operation: &ComputedOperation,
+    copied: &mut CopyCounter,
+) -> Result<(), PatchError> {
+    let kind = OperationKind::named(&operation.op)
+        .ok_or_else(|| PatchError::UnknownOperation { found: operation.op.to_string() })?;
+    let path = &split(&operation.path)?;
+    let value = match kind {
+        OperationKind::Copy | OperationKind::Move => {
+            let at = list.index(kind, &split(&operation.from)?)?;
+            if kind == OperationKind::Copy {
+                let value = list.get(at).cloned().unwrap_or_default();
+                copied.count(&value)?;
+                value
+            } else {
+                list.remove(at).unwrap_or_default()
+            }
+        }
+        OperationKind::Remove => {
+            let at = list.index(kind, path)?;
+            list.remove(at);
+            return Ok(());
+        }
+        OperationKind::Add | OperationKind::Replace | OperationKind::Test => {
+            operation.value.clone().unwrap_or_default()
+        }
+    };
+    list.add(kind, path, value)
+}
+
 /// The tokens of a pointer. What stands before the first slash counts for nothing, as in the library.
 fn split(text: &Text) -> Result<Path, PatchError> {
     let pointer = text.find('/').map_or("", |slash| &text[slash..]);
@@ -304,6 +381,48 @@ mod tests {
             let Ok(Computed::Patched(patched)) = applied(text) else { panic!("{text}") };
             let found = patched.path(&at.split('.').collect::<Vec<_>>());
             assert_eq!(found.map(Value::to_json).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn many_operations_on_a_long_list_do_what_each_alone_does() {
+        let operation = |op: &str, from: &str, path: &str| ComputedOperation {
+            op: op.into(),
+            path: path.into(),
+            from: from.into(),
+            value: Some(Value::from(path)),
+        };
+        let base = Value::from_iter([("l", Value::array((0..5000).map(Value::from).collect()))]);
+        let mut operations = vec![operation("add", "", "/l/0"); 9];
+        operations.extend(
+            [("add", "/l/-"), ("remove", "/l/-1"), ("add", "/l/5000")]
+                .map(|(op, path)| operation(op, "", path)),
+        );
+        operations.extend(
+            [("move", "/l/0", "/l/-"), ("copy", "/l/9", "/l/3")]
+                .map(|(op, from, path)| operation(op, from, path)),
+        );
+        let alone = |document: &Value, operation: &ComputedOperation| {
+            apply_computed(document, std::slice::from_ref(operation))
+        };
+        let before = operations.iter().fold(base.clone(), |document, one| match alone(&document, one) {
+            Ok(Computed::Patched(document)) => document,
+            failed => panic!("{failed:?}"),
+        });
+        for (op, from, path) in [
+            ("add", "", "/l/1"),
+            ("add", "", "/l/x"),
+            ("remove", "", "/l/9999"),
+            ("move", "/l/9999", "/l/0"),
+            ("copy", "/l/-", "/l/0"),
+            ("merge", "", "/l/0"),
+        ] {
+            let last = operation(op, from, path);
+            let all = [&operations[..], std::slice::from_ref(&last)].concat();
+            let expected = alone(&before, &last);
+            let number = Some(operations.len());
+            let expected = expected.map_err(|failed| OperationFailed { index: number, ..failed });
+            assert!(apply_computed(&base, &all) == expected, "{op} {path}");
         }
     }
 

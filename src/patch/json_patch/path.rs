@@ -28,6 +28,11 @@ impl Path {
         };
         Some(Self { text: text.into(), tokens })
     }
+
+    /// The last token and those before it; `None` for the whole document.
+    pub(super) fn split_last(&self) -> Option<(&Token, &[Token])> {
+        self.tokens.split_last()
+    }
 }
 
 impl Token {

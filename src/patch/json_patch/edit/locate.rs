@@ -44,18 +44,23 @@ pub(in crate::patch) fn container_mut<'v>(
     document: &'v mut Value,
     parents: &[Token],
 ) -> Option<Container<'v>> {
-    let found = parents.iter().try_fold(document, |node, token| match node {
+    let found = node_mut(document, parents)?;
+    match found {
+        Value::Array(_) => found.as_array_mut().map(Container::List),
+        _ => found.as_object_mut().map(Container::Map),
+    }
+}
+
+/// The value at this path, to be changed.
+pub(super) fn node_mut<'v>(document: &'v mut Value, path: &[Token]) -> Option<&'v mut Value> {
+    path.iter().try_fold(document, |node, token| match node {
         Value::Array(_) => {
             let items = node.as_array_mut()?;
             let index = element_index(items, token).ok()?;
             items.get_mut(index)
         }
         _ => node.as_object_mut()?.get_mut(&token.name),
-    })?;
-    match found {
-        Value::Array(_) => found.as_array_mut().map(Container::List),
-        _ => found.as_object_mut().map(Container::Map),
-    }
+    })
 }
 
 /// The index of an existing element; negative indexes count from the end.
@@ -72,7 +77,7 @@ pub(in crate::patch) fn insertion_index(length: usize, token: &Token) -> Result<
 }
 
 /// The index that a token refers to; negative indexes count from the end.
-fn index_below(end: usize, token: &Token) -> Result<usize, IndexError> {
+pub(super) fn index_below(end: usize, token: &Token) -> Result<usize, IndexError> {
     let written = token.index().ok_or_else(|| IndexError::NotANumber(token.name.to_string()))?;
     let index = if written < 0 { written.saturating_add(end as i64) } else { written };
     usize::try_from(index).ok().filter(|index| *index < end).ok_or(IndexError::Invalid(written))

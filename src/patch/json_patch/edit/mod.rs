@@ -1,6 +1,7 @@
 //! Applying JSON patches.
 
 pub(in crate::patch) mod locate;
+pub(in crate::patch) mod long_list;
 
 use crate::patch::limits::{CopyCounter, MAX_PADDING};
 use crate::patch::{IndexError, Limit, MissingPart, PatchError};
@@ -15,6 +16,7 @@ use locate::{
     Container, check_depth, container, container_mut, element_index, fails_in_list, index_error,
     insertion_index, is_append, missing,
 };
+use long_list::{LongList, runs};
 
 impl JsonPatch {
     /// Applies all operations to a copy of `base`; only changed paths are copied.
@@ -26,10 +28,27 @@ impl JsonPatch {
     /// The first operation that cannot be applied.
     pub fn apply(&self, base: &Value, tracker: &DivergenceTracker) -> Result<Value, PatchError> {
         let mut editor = Editor { document: base.clone(), tracker, copied: CopyCounter::default() };
-        for operation in self.operations() {
-            editor.apply(operation)?;
+        for run in runs(self.operations(), list_of) {
+            let first = run.first().and_then(list_of);
+            match first.and_then(|list| editor.apply_to_long_list(list, run)) {
+                Some(applied) => applied?,
+                None => run.iter().try_for_each(|operation| editor.apply(operation))?,
+            }
         }
         Ok(editor.document)
+    }
+}
+
+/// The path of the list in which an operation adds, removes or moves elements; of an object, as far as the path tells.
+fn list_of(operation: &Operation) -> Option<&[Token]> {
+    let parents = |path| Path::split_last(path).map(|(_, parents)| parents);
+    let list = parents(operation.target())?;
+    match operation.kind() {
+        OperationKind::Add | OperationKind::Remove => Some(list),
+        OperationKind::Copy | OperationKind::Move => {
+            parents(operation.source()).filter(|source| *source == list)
+        }
+        OperationKind::Replace | OperationKind::Test => None,
     }
 }
 
@@ -64,6 +83,18 @@ impl Editor<'_> {
                 self.insert(OperationKind::Move, path, value, MissingPart::Destination)
             }
         }
+    }
+
+    /// Applies operations on the elements of one list; `None` if the list is not long, or they are few.
+    fn apply_to_long_list(
+        &mut self,
+        list: &[Token],
+        operations: &[Operation],
+    ) -> Option<Result<(), PatchError>> {
+        let Self { document, copied, .. } = self;
+        LongList::change(document, list, operations.len(), |list| {
+            operations.iter().try_for_each(|operation| apply_to_list(list, operation, copied))
+        })
     }
 
     fn add(&mut self, path: &Path, value: Value) -> Result<(), PatchError> {
@@ -269,6 +300,39 @@ impl Editor<'_> {
             Err(PatchError::ScalarParent { path: path.text.to_string() })
         }
     }
+}
+
+/// Applies an operation on an element of a list as [`Editor::apply`] does.
+fn apply_to_list(
+    list: &mut LongList,
+    operation: &Operation,
+    copied: &mut CopyCounter,
+) -> Result<(), PatchError> {
+    let (kind, path) = (operation.kind(), operation.target());
+    let value = match kind {
+        OperationKind::Copy | OperationKind::Move => {
+            let at = list.index(kind, operation.source())?;
+            let value = list.get(at).cloned().unwrap_or_default();
+            if kind == OperationKind::Copy {
+                copied.count(&value)?;
+            } else {
+                list.remove(at);
+            }
+            value
+        }
+        OperationKind::Remove => {
+            return match list.index(kind, path) {
+                Ok(index) => {
+                    list.remove(index);
+                    Ok(())
+                }
+                Err(PatchError::Index { error: IndexError::Invalid(_), .. }) => Ok(()),
+                Err(error) => Err(error),
+            };
+        }
+        OperationKind::Add | OperationKind::Replace | OperationKind::Test => operation.value().clone(),
+    };
+    list.add(kind, path, value)
 }
 
 /// The error of an `add` whose parent cannot be created.

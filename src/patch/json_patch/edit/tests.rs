@@ -250,3 +250,49 @@ fn growth_by_copies_and_nesting_by_moves_are_bounded() {
     let (result, _) = applied("{}", padding, Semantics::Kyverno);
     assert_eq!(result.unwrap_err(), "patch limit: a list padded to more than 100000 elements");
 }
+
+#[test]
+fn many_operations_on_a_long_list_do_what_each_alone_does() {
+    let elements: Vec<String> = (0..5000).map(|number| format!("{{\"n\":{number}}}")).collect();
+    let base = format!(r#"{{"spec":{{"c":[{}],"m":{{}}}}}}"#, elements.join(","));
+    let apply = |document: &Value, operation: &str| {
+        let patch = JsonPatch::parse(&format!("[{operation}]")).unwrap();
+        patch.apply(document, &DivergenceTracker::default()).map_err(|error| error.to_string())
+    };
+    let add = |at: &str| format!(r#"{{"op":"add","path":"/spec/c/{at}","value":{{"at":"{at}"}}}}"#);
+    let remove = |at: &str| format!(r#"{{"op":"remove","path":"/spec/c/{at}"}}"#);
+    let moved = |kind: &str, from: &str, to: &str| {
+        format!(r#"{{"op":"{kind}","from":"/spec/c/{from}","path":"/spec/c/{to}"}}"#)
+    };
+    let long: Vec<String> = [
+        vec![add("0"); 1100],
+        vec![add("2500"), remove("2500"), remove("9999"), remove("-1"), add("-"), add("-3"), add("-1")],
+        vec![remove("1024"); 1100],
+        vec![
+            moved("move", "0", "-"),
+            moved("move", "-1", "0"),
+            moved("copy", "7", "4000"),
+            moved("copy", "1", "1"),
+        ],
+        vec![r#"{"op":"replace","path":"/spec/c/3/n","value":"x"}"#.to_owned()],
+        vec![add("3"); 9],
+    ]
+    .concat();
+    let start = Value::from_json(&base).unwrap();
+    let before = long.iter().fold(start.clone(), |document, operation| apply(&document, operation).unwrap());
+    for last in [
+        add("1"),
+        add("9999"),
+        add("x"),
+        remove("x"),
+        remove("-9999"),
+        moved("move", "9999", "0"),
+        moved("copy", "0", "9999"),
+        moved("copy", "-", "0"),
+        r#"{"op":"add","path":"/spec/c/0/k/l/m","value":1}"#.to_owned(),
+        r#"{"op":"test","path":"/spec/c/0","value":1}"#.to_owned(),
+    ] {
+        let result = apply(&start, &format!("{},{last}", long.join(",")));
+        assert!(result == apply(&before, &last), "{last}");
+    }
+}
