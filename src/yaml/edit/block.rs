@@ -31,6 +31,12 @@ pub(super) struct Entry {
     pub(super) inline: bool,
 }
 
+impl AsRef<Child> for Entry {
+    fn as_ref(&self) -> &Child {
+        &self.child
+    }
+}
+
 /// An entry that keeps its place and gets another value.
 struct Kept {
     entry: Entry,
@@ -65,12 +71,11 @@ impl Editor<'_> {
         floor: usize,
     ) -> Result<usize, Fallback> {
         let entries = self.entries(at, floor)?;
-        let children: Vec<_> = entries.iter().map(|entry| entry.child).collect();
-        let mut planned = self.planned(at, &children, before, after)?;
+        let mut planned = self.planned(at, &entries, before, after)?;
         if entries.first().is_some_and(|entry| entry.inline) {
             keep_first(&mut planned);
         }
-        let (column, mut formatting) = (at.column, self.neighbours(at, &children));
+        let (column, mut formatting) = (at.column, self.neighbours(at, &entries));
         let gap = |index: usize| match index {
             0 => 0..0,
             index => entries[index - 1].tail..entries[index].top,
@@ -78,7 +83,7 @@ impl Editor<'_> {
         let text = self.text;
         let is_empty_line = |index: usize| !gap(index).is_empty() && is_blank(&text[gap(index)]);
         let spaced = entries.len() > 1 && (1..entries.len()).all(is_empty_line);
-        let flow = if at.list { self.flow(&children) } else { None };
+        let flow = if at.list { self.flow(&entries) } else { None };
         let mut next_gap = 0;
         for (slot, piece) in planned.iter().enumerate() {
             let mut joins = slot == 0 && entries.first().is_some_and(|entry| entry.inline);
@@ -396,11 +401,11 @@ impl Editor<'_> {
         if column == NO_OFFSET {
             return Err(Fallback::Indentation);
         }
-        let mut entries: Vec<Entry> = Vec::new();
         let mut floor = floor;
-        let children = self.outline.children(holder)?;
-        let count = children.len();
-        for child in children {
+        let outline = self.outline;
+        let count = outline.count(holder)?;
+        let mut entries: Vec<Entry> = Vec::with_capacity(count);
+        outline.each_child(holder, |child| {
             let lead = child.first().lead;
             let line = line_start(self.text, lead);
             let inline = !is_blank(&self.text[line..lead]);
@@ -420,21 +425,22 @@ impl Editor<'_> {
             }
             entries.push(Entry { child, top, lead, tail, inline });
             floor = tail;
-        }
+            Ok(())
+        })?;
         Ok(entries)
     }
 
     /// The formatting of the entries of a list or mapping.
-    pub(super) fn neighbours(&self, holder: &Node, children: &[Child]) -> Formatting {
+    pub(super) fn neighbours(&self, holder: &Node, children: &[impl AsRef<Child>]) -> Formatting {
         let mut formatting = self.formatting;
         let in_lines = holder.style == Style::BlockCollection;
-        let first = children.first().filter(|_| in_lines);
+        let first = children.first().map(AsRef::as_ref).filter(|_| in_lines);
         if let Some(newline) = first.and_then(|child| self.newline_of(child.first().lead)) {
             formatting.newline = newline;
         }
         let (mut plain, mut quoted) = (false, None);
         let (mut plain_keys, mut quoted_keys) = (false, None);
-        for child in children.iter().take(NEIGHBOURS) {
+        for child in children.iter().map(AsRef::as_ref).take(NEIGHBOURS) {
             let (node, lead) = (&child.node, child.first().lead);
             let same_line = in_lines && !self.text[lead..node.content].contains('\n');
             let width = |offset: usize| offset.checked_sub(holder.column).filter(|width| *width < 16);

@@ -183,7 +183,7 @@ impl<'a> Editor<'a> {
     pub(super) fn planned<'v>(
         &self,
         at: &Node,
-        entries: &[Child],
+        entries: &[impl AsRef<Child>],
         before: &'v Value,
         after: &'v Value,
     ) -> Result<Vec<PlannedEntry<'v>>, Fallback> {
@@ -207,7 +207,7 @@ impl<'a> Editor<'a> {
 
     fn members<'v>(
         &self,
-        entries: &[Child],
+        entries: &[impl AsRef<Child>],
         old: &'v Map,
         new: &'v Map,
     ) -> Result<Vec<PlannedEntry<'v>>, Fallback> {
@@ -215,12 +215,12 @@ impl<'a> Editor<'a> {
         let keeps = |((was, _), (is, _)): ((&Text, _), (&Text, _))| was == is;
         if entries.len() == old.len()
             && old.len() <= new.len()
-            && entries.iter().all(is_plain)
+            && entries.iter().map(AsRef::as_ref).all(is_plain)
             && old.iter().zip(new).all(keeps)
         {
             return self.appended(old, new);
         }
-        let keys: Vec<&Node> = entries.iter().filter_map(|entry| entry.key.as_ref()).collect();
+        let keys: Vec<&Node> = entries.iter().filter_map(|entry| entry.as_ref().key.as_ref()).collect();
         let merges = keys.iter().any(|key| key.merge);
         if keys.len() != entries.len() || (!merges && keys.len() != old.len()) {
             return Err(Fallback::Layout);
@@ -305,14 +305,20 @@ impl<'a> Editor<'a> {
     }
 
     /// The members of the merge keys of a mapping, and whether the merge keys can stay.
-    fn merged(&self, entries: &[Child], names: &[Option<Text>], new: &Map) -> Result<(Map, bool), Fallback> {
+    fn merged(
+        &self,
+        entries: &[impl AsRef<Child>],
+        names: &[Option<Text>],
+        new: &Map,
+    ) -> Result<(Map, bool), Fallback> {
         let merges = |entry: &Child| entry.key.is_some_and(|key| key.merge);
-        if entries.iter().filter(|entry| merges(entry)).count() > MAX_MERGES {
+        let entries = || entries.iter().map(AsRef::as_ref);
+        if entries().filter(|entry| merges(entry)).count() > MAX_MERGES {
             return Err(Fallback::Merge);
         }
         let mut brought = Map::default();
         let mut keep = true;
-        for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| merges(entry)) {
+        for (index, entry) in entries().enumerate().filter(|(_, entry)| merges(entry)) {
             let value = entry.node;
             let maps: Vec<Node> = match value.style {
                 Style::Alias => vec![value],

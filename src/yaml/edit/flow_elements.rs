@@ -24,10 +24,10 @@ pub(super) struct FlowElements {
 
 impl Editor<'_> {
     /// The formatting of new elements among these, if in flow style.
-    pub(super) fn flow(&self, elements: &[Child]) -> Option<FlowElements> {
+    pub(super) fn flow(&self, elements: &[impl AsRef<Child>]) -> Option<FlowElements> {
         let mut flow = None;
         let (mut nested, mut short, mut width) = (0, 0, WIDTH);
-        for node in elements.iter().map(|element| &element.node).filter(|node| !node.is_leaf) {
+        for node in elements.iter().map(|element| &element.as_ref().node).filter(|node| !node.is_leaf) {
             nested += usize::from(matches!(node.style, Style::BlockCollection | Style::FlowCollection));
             let written = self.text.get(node.content..node.end).unwrap_or_default();
             if is_bracketed(self.text, node) && !written.contains('\n') {

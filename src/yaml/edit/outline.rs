@@ -54,6 +54,12 @@ pub(super) struct Child {
     pub(super) node: Node,
 }
 
+impl AsRef<Self> for Child {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 impl Child {
     /// The key, or else the node.
     pub(super) fn first(&self) -> &Node {
@@ -127,6 +133,20 @@ impl<'a> Outline<'a> {
 
     /// All children.
     pub(super) fn children(&self, holder: &Node) -> Result<Vec<Child>, Fallback> {
+        let mut children = Vec::with_capacity(self.count(holder)?);
+        self.each_child(holder, |child| {
+            children.push(child);
+            Ok(())
+        })?;
+        Ok(children)
+    }
+
+    /// Visits all children, in order.
+    pub(super) fn each_child(
+        &self,
+        holder: &Node,
+        mut visit: impl FnMut(Child) -> Result<(), Fallback>,
+    ) -> Result<(), Fallback> {
         let lines = holder.style == Style::BlockCollection;
         let mut cursor = holder.content + usize::from(is_bracketed(self.text, holder));
         let end = self.step(holder.index)?.next();
@@ -140,7 +160,6 @@ impl<'a> Outline<'a> {
             (cursor, index) = (node.end, self.step(index)?.next());
             Ok((node, index < end))
         };
-        let mut children = Vec::new();
         let mut more = holder.index + 1 < end;
         while more {
             let (first, further) = next(Expected::first(holder.list))?;
@@ -151,9 +170,20 @@ impl<'a> Outline<'a> {
                 let (value, further) = next(Expected::Value)?;
                 (node, key, more) = (value, Some(first), further);
             }
-            children.push(Child { key, node });
+            visit(Child { key, node })?;
         }
-        Ok(children)
+        Ok(())
+    }
+
+    /// The number of children.
+    pub(super) fn count(&self, holder: &Node) -> Result<usize, Fallback> {
+        let end = self.step(holder.index)?.next();
+        let (mut index, mut nodes) = (holder.index + 1, 0);
+        while index < end {
+            let next = self.step(index)?.next();
+            (index, nodes) = (next.max(index + 1), nodes + 1);
+        }
+        Ok(if holder.list { nodes } else { nodes / 2 })
     }
 
     /// What the line breaks at the end of a node count for, if a text of several lines ends it.
