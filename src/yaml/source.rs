@@ -13,6 +13,9 @@ const MAX_EXCERPT_CHARS: usize = 120;
 /// The number of bytes that hold so many characters, and a part of one.
 const MAX_EXCERPT_BYTES: usize = 4 * (MAX_EXCERPT_CHARS + 1);
 
+/// Room for more bytes than these, from reading in pieces, is given back.
+const SPARE_BYTES: usize = 1 << 20;
+
 /// The number of bytes between two places whose lines and columns are kept.
 const BLOCK: usize = 16 * 1024;
 
@@ -55,7 +58,12 @@ impl Source {
     ) -> Result<Self, SyntaxError> {
         let utf16 = bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]);
         match String::from_utf8(bytes) {
-            Ok(text) => Ok(Self { first_line: start.line, ..Self::new(name, text) }),
+            Ok(mut text) => {
+                if text.capacity() - text.len() > SPARE_BYTES {
+                    text.shrink_to_fit();
+                }
+                Ok(Self { first_line: start.line, ..Self::new(name, text) })
+            }
             Err(error) => {
                 let offset = error.utf8_error().valid_up_to();
                 let kind = if utf16 && start.offset == 0 {

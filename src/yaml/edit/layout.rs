@@ -8,6 +8,9 @@ use crate::yaml::event::{Chomping, EventReceiver, Kind, NodeStyle, ReadError, Sc
 
 use super::whitespace::{line_start, skip};
 
+/// Room for more nodes than these is given back at the end of a document.
+const SPARE_NODES: usize = 64 << 10;
+
 /// No offset.
 pub(super) const NO_OFFSET: usize = usize::MAX;
 
@@ -183,6 +186,9 @@ impl<'t, 's, S: EventReceiver> LayoutRecorder<'t, 's, S> {
     pub(in crate::yaml) fn finish(mut self) -> Layout {
         if self.broken || !self.open.is_empty() {
             self.steps.clear();
+        }
+        if self.steps.capacity() - self.steps.len() > SPARE_NODES {
+            self.steps.shrink_to_fit();
         }
         Layout { steps: self.steps, base: self.base }
     }
