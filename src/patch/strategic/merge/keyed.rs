@@ -91,7 +91,7 @@ impl Merger<'_> {
             let mut outcome = self.merge(before, patch, position)?;
             self.at.pop();
             if let (Some(target), MergeOutcome::Set(value)) = (target, &mut outcome) {
-                for (key, identity) in &target.identity {
+                for (key, identity) in target.identity(keys) {
                     if value.get(key).is_none() {
                         value.insert(key.clone(), identity.clone());
                     }

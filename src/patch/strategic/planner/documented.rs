@@ -3,6 +3,8 @@
 //! Conditions are only tests. Each selected element of a list gets its own plan, addressed by index, so that no
 //! element is lost whatever its keys are.
 
+use std::sync::Arc;
+
 use crate::patch::cursor::Cursor;
 use crate::patch::outcome::OverlayError;
 use crate::patch::strategic::anchor_outcomes::AnchorOutcomes;
@@ -17,7 +19,7 @@ use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::Value;
 
 use super::elements;
-use super::plan::{MemberPlans, Plan, PlannedElement, PlannedList, Target, assemble, identity, without_name};
+use super::plan::{MemberPlans, Plan, PlannedElement, PlannedList, assemble, without_name};
 
 /// Plans one overlay for one object.
 pub(in crate::patch::strategic) struct DocumentedPlanner<'a> {
@@ -374,7 +376,9 @@ impl<'a> DocumentedPlanner<'a> {
             self.cursor.overlay.push_index(index);
             let result = if !element.features.anchored {
                 let plan = self.plain_element(element, index, found, position);
-                plan.map(|plan| planned.extend(plan.map(|plan| PlannedElement { target: None, plan })))
+                plan.map(|plan| {
+                    planned.extend(plan.map(|plan| PlannedElement { target: None, plan: Arc::new(plan) }))
+                })
             } else if of_maps {
                 self.anchored_element(element, base, found, position, &mut selected)
             } else {
@@ -467,10 +471,10 @@ impl<'a> DocumentedPlanner<'a> {
                     if global && plan.is_some() {
                         self.tracker.reach(Divergence::BesideGlobal);
                     }
-                    selected.extend(plan.map(|plan| PlannedElement {
-                        target: Some(Target { index, identity: identity(candidate, position) }),
-                        plan: without_name(plan, candidate),
-                    }));
+                    if let Some(plan) = plan {
+                        let plan = without_name(plan, candidate);
+                        selected.push(PlannedElement::selected(index, candidate, plan, selected));
+                    }
                 }
                 Err(OverlayError::Condition(_)) => {}
                 Err(OverlayError::Global(detail)) => {

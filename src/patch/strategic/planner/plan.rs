@@ -1,11 +1,11 @@
 //! Patches without anchors, which know the elements of the object they are for.
 
-use std::borrow::Cow;
 use std::mem;
+use std::sync::Arc;
 
 use crate::patch::scalar::has_key_text;
+use crate::patch::strategic::keys::MergeKeys;
 use crate::patch::strategic::node::{Entry, EntryKind};
-use crate::patch::strategic::schema::{ListStrategy, Position};
 use crate::value::{Map, Text, Value};
 
 /// A patch without anchors.
@@ -32,7 +32,8 @@ pub(in crate::patch::strategic) struct PlannedList {
 pub(in crate::patch::strategic) struct PlannedElement {
     /// The element of the object it is for, if an anchor selected it.
     pub(in crate::patch::strategic) target: Option<Target>,
-    pub(in crate::patch::strategic) plan: Plan,
+    /// Elements in a row that get the same share it.
+    pub(in crate::patch::strategic) plan: Arc<Plan>,
 }
 
 /// An element of the object that an anchor selected.
@@ -40,17 +41,57 @@ pub(in crate::patch::strategic) struct PlannedElement {
 pub(in crate::patch::strategic) struct Target {
     /// Its index in the list.
     pub(in crate::patch::strategic) index: usize,
-    /// Its name and merge keys, needed if the patch replaces the list.
-    pub(in crate::patch::strategic) identity: Vec<(Text, Value)>,
+    /// The element. Its name and merge keys are needed if the patch replaces the list.
+    pub(in crate::patch::strategic) element: Value,
+}
+
+impl Target {
+    /// Its name and merge keys.
+    pub(in crate::patch::strategic) fn identity<'t>(
+        &'t self,
+        keys: MergeKeys<'t>,
+    ) -> impl Iterator<Item = (&'t Text, &'t Value)> {
+        let members = self.element.as_object().into_iter().flatten();
+        members.filter(move |(key, _)| &***key == "name" || keys.names().contains(&&***key))
+    }
+}
+
+impl Plan {
+    /// Whether another plan is known to be the same, written the same. Plans of lists are not compared.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Value(one), Self::Value(other)) => match (one, other) {
+                (Value::Null, Value::Null) => true,
+                (Value::Bool(one), Value::Bool(other)) => one == other,
+                (Value::Number(one), Value::Number(other)) => {
+                    one.is_written_as_integer() && other.is_written_as_integer() && one == other
+                }
+                (one, other) => one.same_storage(other),
+            },
+            (Self::Map(one), Self::Map(other)) => {
+                let mut pairs = one.iter().zip(other);
+                one.len() == other.len()
+                    && pairs.all(|((key, one), (name, other))| key == name && one.is_same(other))
+            }
+            _ => false,
+        }
+    }
 }
 
 impl PlannedElement {
     /// Whether the selected element has a name.
     pub(super) fn has_name(&self) -> bool {
-        let name = |target: &Target| {
-            target.identity.iter().any(|(key, value)| &**key == "name" && has_key_text(value))
-        };
+        let name = |target: &Target| target.element.get("name").is_some_and(has_key_text);
         self.target.as_ref().is_some_and(name)
+    }
+
+    /// An element for the selected one with this index, after others of the same list.
+    pub(super) fn selected(index: usize, element: &Value, plan: Plan, others: &[Self]) -> Self {
+        let last = others.last().map(|last| &last.plan).filter(|last| last.is_same(&plan));
+        Self {
+            target: Some(Target { index, element: element.clone() }),
+            plan: last.map_or_else(|| Arc::new(plan), Arc::clone),
+        }
     }
 }
 
@@ -147,21 +188,6 @@ fn overlaid(under: Plan, over: Plan) -> Plan {
         }
     }
     Plan::Map(under)
-}
-
-/// The name and merge keys of an element.
-pub(super) fn identity(element: &Value, position: Position<'_>) -> Vec<(Text, Value)> {
-    let keys = match position.strategy() {
-        ListStrategy::Keys(keys) => keys,
-        ListStrategy::Replace | ListStrategy::Set => Cow::default(),
-    };
-    let Some(members) = element.as_object() else { return Vec::new() };
-    let identifies = |key: &Text| &**key == "name" || keys.contains(&&**key);
-    members
-        .iter()
-        .filter(|(key, _)| identifies(key))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect()
 }
 
 /// Removes a plain `name` beside anchors if the selected element has a name.
