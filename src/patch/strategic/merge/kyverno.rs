@@ -17,11 +17,21 @@ use crate::patch::{Limit, NodeKind, PatchError};
 use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::{Text, Value};
 
+use super::key_tuple::KeyTuple;
 use super::node::{PatchElement, PatchNode};
 use super::{KeyedList, MergeOutcome, Merger};
 
-/// The texts of an element's merge keys; empty where a key is missing.
-type KeyTuple = Vec<Text>;
+/// The indexes of the elements with the same keys. Mostly there is one.
+struct Places {
+    first: usize,
+    others: Vec<usize>,
+}
+
+impl Places {
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.first).chain(self.others.iter().copied())
+    }
+}
 
 impl Merger<'_> {
     /// Merges a list by keys.
@@ -52,7 +62,12 @@ impl Merger<'_> {
         let mut object = ElementIndex::new(values, &used.names);
         let patch = ElementIndex::new(&patch_values, &used.names);
         let mut merged = MergedList::new(&used.names);
-        for tuple in tuples.iter().map(|tuple| used.of(tuple)).collect::<IndexSet<_, RandomState>>() {
+        let most = values.len().max(patch_values.len());
+        let mut distinct = IndexSet::with_capacity_and_hasher(most, RandomState::default());
+        for tuple in tuples {
+            distinct.insert(used.of(&tuple));
+        }
+        for tuple in distinct {
             let found = object.first(&tuple);
             // If the object has no list, both sides are the patch: an element removed from one is missing in both.
             let named = patch.first(&tuple).filter(|index| base.is_some() || object.alive[*index]);
@@ -175,11 +190,11 @@ fn complete(tuples: &mut [KeyTuple], steps: &mut StepCounter) -> Result<(), Limi
         for j in 0..tuples.len() {
             steps.count()?;
             let other = &tuples[j];
-            let matches = own.iter().zip(other).all(|(a, b)| a == b || a.is_empty() || b.is_empty());
-            if matches && own.iter().zip(other).any(|(a, b)| a == b) {
+            let matches = own.iter().zip(other.iter()).all(|(a, b)| a == b || a.is_empty() || b.is_empty());
+            if matches && own.iter().zip(other.iter()).any(|(a, b)| a == b) {
                 let both: KeyTuple = own
                     .iter()
-                    .zip(other)
+                    .zip(other.iter())
                     .map(|(a, b)| if a.is_empty() { b.clone() } else { a.clone() })
                     .collect();
                 tuples[i] = both.clone();
@@ -209,6 +224,9 @@ impl<'k> UsedKeys<'k> {
 
     /// The used keys of a tuple.
     fn of(&self, tuple: &KeyTuple) -> KeyTuple {
+        if self.indexes.len() == tuple.len() {
+            return tuple.clone();
+        }
         self.indexes.iter().map(|index| tuple[*index].clone()).collect()
     }
 }
@@ -217,25 +235,30 @@ impl<'k> UsedKeys<'k> {
 struct ElementIndex<'k> {
     names: &'k [&'k str],
     values: Vec<Option<Value>>,
-    tuples: Vec<KeyTuple>,
     /// Which elements were not removed.
     alive: Vec<bool>,
-    by_tuple: IndexMap<KeyTuple, Vec<usize>, RandomState>,
+    by_tuple: IndexMap<KeyTuple, Places, RandomState>,
+    /// For each element the number of its keys in `by_tuple`.
+    numbers: Vec<usize>,
 }
 
 impl<'k> ElementIndex<'k> {
     fn new(elements: &[Value], names: &'k [&'k str]) -> Self {
-        let tuples: Vec<KeyTuple> = elements.iter().map(|element| key_tuple(element, names)).collect();
-        let mut by_tuple: IndexMap<KeyTuple, Vec<usize>, RandomState> = IndexMap::default();
-        for (index, tuple) in tuples.iter().enumerate() {
-            by_tuple.entry(tuple.clone()).or_default().push(index);
+        let mut by_tuple: IndexMap<KeyTuple, Places, RandomState> =
+            IndexMap::with_capacity_and_hasher(elements.len(), RandomState::default());
+        let mut numbers = Vec::with_capacity(elements.len());
+        for (index, element) in elements.iter().enumerate() {
+            let entry = by_tuple.entry(key_tuple(element, names));
+            numbers.push(entry.index());
+            let places = entry.and_modify(|places| places.others.push(index));
+            places.or_insert_with(|| Places { first: index, others: Vec::new() });
         }
         Self {
             names,
             values: elements.iter().cloned().map(Some).collect(),
             alive: vec![true; elements.len()],
-            tuples,
             by_tuple,
+            numbers,
         }
     }
 
@@ -248,24 +271,25 @@ impl<'k> ElementIndex<'k> {
         let is_found = |index: &usize| {
             self.alive[*index] && (tuple.iter().any(|text| !text.is_empty()) || is_blank(index))
         };
-        self.by_tuple.get(tuple)?.iter().copied().find(is_found)
+        self.by_tuple.get(tuple)?.iter().find(is_found)
     }
 
     /// Removes the elements with these keys. A missing key matches any; empty elements are removed as well.
     fn remove(&mut self, tuple: &KeyTuple) {
         if tuple.iter().all(|text| !text.is_empty()) {
-            for index in self.by_tuple.get(tuple).into_iter().flatten() {
-                self.alive[*index] = false;
+            for index in self.by_tuple.get(tuple).into_iter().flat_map(Places::iter) {
+                self.alive[index] = false;
             }
             return;
         }
-        for index in 0..self.tuples.len() {
+        for (index, number) in self.numbers.iter().enumerate() {
+            let Some((own, _)) = self.by_tuple.get_index(*number) else { continue };
             let value = self.values[index].as_ref();
             let has = |name: &str| value.is_some_and(|value| value.get(name).is_some());
             let matches = |(name, (key, found)): (&&str, (&Text, &Text))| {
                 if key.is_empty() { has(name) } else { key == found }
             };
-            let pairs = tuple.iter().zip(&self.tuples[index]);
+            let pairs = tuple.iter().zip(own.iter());
             if value.is_none_or(is_empty) || self.names.iter().zip(pairs).all(matches) {
                 self.alive[index] = false;
             }
@@ -379,10 +403,11 @@ impl<'k> MergedList<'k> {
 
     /// The merged list, after the remaining elements of the object were put over it.
     fn finish(mut self, object: ElementIndex<'_>, steps: &mut StepCounter) -> Result<Vec<Value>, Limit> {
-        let elements = object.values.into_iter().zip(object.tuples).zip(object.alive);
-        for ((value, tuple), _) in elements.filter(|(_, alive)| *alive) {
-            if let Some(value) = value {
-                self.put_back(tuple, value, steps)?;
+        let ElementIndex { values, alive, by_tuple, numbers, .. } = object;
+        let elements = values.into_iter().zip(numbers).zip(alive);
+        for ((value, number), _) in elements.filter(|(_, alive)| *alive) {
+            if let (Some(value), Some((tuple, _))) = (value, by_tuple.get_index(number)) {
+                self.put_back(tuple.clone(), value, steps)?;
             }
         }
         Ok(self.elements.into_iter().flatten().collect())

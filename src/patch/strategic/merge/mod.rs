@@ -2,6 +2,7 @@
 //!
 //! Documentation and Kyverno differ in lists with merge keys and in directives in other lists.
 
+mod key_tuple;
 mod keyed;
 mod kyverno;
 mod node;
