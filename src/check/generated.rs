@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::policy::{Operation, Policy};
 use crate::proof::{self, Case, Creations};
 use crate::report::{
-    CheckFinding, CheckFindingKind, GeneratedFinding, GeneratedFindings, ObjectReport, Settling,
+    CheckFinding, CheckFindingKind, GeneratedFinding, GeneratedFindings, ObjectReport, Settling, Writers,
 };
 use crate::value::{GroupVersionKind, Text};
 
@@ -91,7 +91,7 @@ fn needed(of_all: &Finder<'_>, key: &Key, case: &Case) -> Vec<Text> {
     if is_shown(&[]) {
         return Vec::new();
     }
-    let mut others = super::acting(&of_all.evaluate(case).0);
+    let mut others = Writers::of(&of_all.evaluate(case).0).all_policies();
     others.retain(|name| !key.1.contains(name));
     let mut next = 0;
     while next < others.len() {
@@ -118,7 +118,7 @@ impl Finder<'_> {
         let is_update = self.engine.settings().operation == Some(Operation::Update);
         let ((report, found), has_generated_lookups) = self.creations.in_world_of(case, |world| {
             let report = self.engine.mutate(&case.object, None, world);
-            let found = super::findings(self.engine, &report, (None, is_update), world);
+            let found = super::findings(self.engine, &mut report.clone(), (None, is_update), world);
             (report, found)
         });
         (report, found, has_generated_lookups)

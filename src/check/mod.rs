@@ -8,24 +8,41 @@ mod overwritten;
 mod pods;
 mod settling;
 
-use indexmap::IndexSet;
-
-use crate::admission::without_dropped;
+use crate::admission::{Schema, without_dropped};
 use crate::engine::{Engine, World};
 use crate::proof;
-use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, OrderDependence, PolicyReport};
+use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, OrderDependence, Writers};
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
 
 pub use generated::on_generated;
 
-/// The findings about an object: `report` is what the policies did with it, `stored` the stored object of an update.
+/// The findings about an object: `report` is what the policies did with it, `stored` the stored object of an update. The report
+/// loses the states of an object of a built-in kind before and after each rule: large objects take much memory.
 /// `is_update` says whether the object exists already.
 pub fn findings(
     engine: &Engine,
-    report: &ObjectReport,
+    report: &mut ObjectReport,
     (stored, is_update): (Option<&Value>, bool),
     world: &dyn World,
 ) -> Vec<CheckFinding> {
+    let (mut found, writers) = of_steps(engine, report);
+    if !report.is_changed() {
+        return found;
+    }
+    let kind = GroupVersionKind::of(&report.before);
+    let schema = kind.and_then(|kind| engine.settings().kind_schemas.of(&kind));
+    if schema.is_some_and(Schema::is_built_in) {
+        report.drop_changes();
+    }
+    found.extend(settling::finding(engine, report, stored, world));
+    found.extend(pods::finding(engine, report, &writers, world));
+    found.extend(of_impact(report, &writers, is_update));
+    found.extend(refused(engine, report, &writers));
+    found
+}
+
+/// The findings about what policies do to each other's changes, and what they wrote.
+fn of_steps(engine: &Engine, report: &ObjectReport) -> (Vec<CheckFinding>, Writers) {
     let order: Vec<&OrderDependence> =
         report.order.iter().filter(|one| is_kept_in_cluster(engine, report, one)).collect();
     let mut found: Vec<CheckFinding> = order.iter().map(|one| of_order(report, one)).collect();
@@ -33,25 +50,20 @@ pub fn findings(
         let is_known = |one: &OrderDependence| policies.iter().all(|policy| one.policies.contains(policy));
         order.iter().copied().any(is_known)
     };
-    found.extend(overwritten::findings(report).into_iter().filter(|one| !depends_on_order(&one.policies)));
-    if !report.is_changed() {
-        return found;
-    }
-    found.extend(settling::finding(engine, report, stored, world));
-    found.extend(pods::finding(engine, report, world));
-    found.extend(of_impact(report, is_update));
-    found.extend(refused(engine, report));
-    found
+    let writers = Writers::of(report);
+    let overwritten = overwritten::findings(report, &writers).into_iter();
+    found.extend(overwritten.filter(|one| !depends_on_order(&one.policies)));
+    (found, writers)
 }
 
 /// That the API server refuses the object with the changes, and would take it without.
-fn refused(engine: &Engine, report: &ObjectReport) -> Option<CheckFinding> {
+fn refused(engine: &Engine, report: &ObjectReport, writers: &Writers) -> Option<CheckFinding> {
     let kinds = &engine.settings().kind_schemas;
     let refusal = moved(report).or_else(|| proof::refusal(kinds, &report.after))?;
     if proof::refusal(kinds, &report.before).is_some() {
         return None;
     }
-    let finding = CheckFinding::new(CheckFindingKind::Refused, acting(report), Vec::new());
+    let finding = CheckFinding::new(CheckFindingKind::Refused, writers.all_policies(), Vec::new());
     Some(CheckFinding { refusal: Some(refusal), ..with_change(report, finding) })
 }
 
@@ -83,12 +95,12 @@ fn of_order(report: &ObjectReport, dependence: &OrderDependence) -> CheckFinding
         failing: failing.clone(),
         results: results.clone(),
         secrets: report.secrets.clone(),
-        ..CheckFinding::new(CheckFindingKind::Order, policies.clone(), shown(report, fields.iter()))
+        ..CheckFinding::new(CheckFindingKind::Order, policies.clone(), shown(report, fields.clone()))
     }
 }
 
 /// What the changes do to a cluster.
-fn of_impact(report: &ObjectReport, is_update: bool) -> Vec<CheckFinding> {
+fn of_impact(report: &ObjectReport, writers: &Writers, is_update: bool) -> Vec<CheckFinding> {
     let impact = report.impact(is_update);
     let mut restarting = Vec::new();
     if impact.rollout {
@@ -105,7 +117,7 @@ fn of_impact(report: &ObjectReport, is_update: bool) -> Vec<CheckFinding> {
     ];
     let finding = |(kind, is_found, fields): (CheckFindingKind, bool, Vec<Pointer>)| {
         is_found.then(|| {
-            let finding = CheckFinding::new(kind, writers(report, &fields), shown(report, fields.iter()));
+            let finding = CheckFinding::new(kind, writers_of(writers, &fields), shown(report, fields));
             with_change(report, finding)
         })
     };
@@ -113,22 +125,13 @@ fn of_impact(report: &ObjectReport, is_update: bool) -> Vec<CheckFinding> {
 }
 
 /// Fields of an object, with secrets in keys masked.
-fn shown<'f>(report: &ObjectReport, fields: impl Iterator<Item = &'f Pointer>) -> Vec<Pointer> {
-    fields.map(|field| report.shown_place(field)).collect()
-}
-
-/// The policies that changed something. Changes beside an error of the policy are discarded.
-fn acting(report: &ObjectReport) -> Vec<Text> {
-    let is_acting = |policy: &&PolicyReport| {
-        !policy.has_error() && policy.rules.iter().any(|rule| !rule.changes().is_empty())
-    };
-    let names: IndexSet<&Text> =
-        report.policies.iter().filter(is_acting).map(|policy| &policy.policy).collect();
-    names.into_iter().cloned().collect()
+fn shown(report: &ObjectReport, mut fields: Vec<Pointer>) -> Vec<Pointer> {
+    fields.iter_mut().for_each(|field| *field = report.shown_place(field));
+    fields
 }
 
 /// The policies that changed one of these fields; all that changed something, if none did.
-fn writers(report: &ObjectReport, fields: &[Pointer]) -> Vec<Text> {
-    let found = report.writers(fields);
-    if found.is_empty() { acting(report) } else { found }
+fn writers_of(writers: &Writers, fields: &[Pointer]) -> Vec<Text> {
+    let found = writers.policies(fields);
+    if found.is_empty() { writers.all_policies() } else { found }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, Outcome};
+use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, Outcome, Writers};
 use crate::value::{ChangeKind, Pointer, Segment, Text, Value, changes, distinct};
 
 /// From so many elements on, a list is searched with an index.
@@ -19,14 +19,15 @@ struct Written {
 }
 
 /// One finding for each pair of policies and kind, with all their fields.
-pub(super) fn findings(report: &ObjectReport) -> Vec<CheckFinding> {
+pub(super) fn findings(report: &ObjectReport, writers: &Writers) -> Vec<CheckFinding> {
     let mut written: BTreeMap<Pointer, Written> = BTreeMap::new();
     let mut found: BTreeMap<(Text, Text, CheckFindingKind), Found<'_>> = BTreeMap::new();
     for (policy, rule) in report.rules().filter(|(policy, _)| !policy.has_error()) {
         let Outcome::Patched { before, after } = &rule.outcome else { continue };
         let mut elements = Elements::default();
         let fields = changes(before, after).into_iter();
-        for field in fields.flat_map(|change| leaves(change.pointer, &change.kind)) {
+        let fields = fields.flat_map(|change| leaves(change.pointer, &change.kind));
+        for field in fields.filter(|field| writers.others_have_written(&policy.policy, field)) {
             let [was, is] = [before, after].map(|object| object.pointed(&field).cloned());
             let earlier = written.get(&field).filter(|earlier| earlier.policy != policy.policy);
             // Elements of lists may have moved in between, or by this policy.
@@ -137,7 +138,7 @@ mod tests {
                 PolicyReport { policy: pair[1].0.into(), rules, divergences: Default::default() }
             });
             let report = ObjectReport { policies: steps.collect(), ..ObjectReport::untouched(object("{}")) };
-            let found: Vec<String> = findings(&report)
+            let found: Vec<String> = findings(&report, &Writers::of(&report))
                 .iter()
                 .map(|one| format!("{} {} {}", one.policies.join(" "), one.kind.name(), one.fields[0]))
                 .collect();
@@ -164,7 +165,7 @@ mod tests {
                 PolicyReport { policy: policy.into(), rules, divergences: Default::default() }
             });
             let report = ObjectReport { policies: steps.collect(), ..ObjectReport::untouched(with("[]")) };
-            let found = findings(&report);
+            let found = findings(&report, &Writers::of(&report));
             let shown = found.iter().map(|one| format!("{} {}", one.kind.name(), one.fields[0]));
             assert_eq!(shown.collect::<Vec<_>>().join("\n"), expected);
         }

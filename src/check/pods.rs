@@ -3,16 +3,19 @@
 use std::collections::BTreeSet;
 
 use crate::engine::{Engine, World};
-use crate::report::{CheckFinding, CheckFindingKind, ObjectReport};
+use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, Writers};
 use crate::value::{Pointer, Segment, Text, Value};
-
-use super::acting;
 
 /// The places of templates: those of most workloads, of a `CronJob`.
 const TEMPLATES: [&[&str]; 2] = [&["spec", "template"], &["spec", "jobTemplate", "spec", "template"]];
 
 /// That policies change the Pods of a template which they have changed.
-pub(super) fn finding(engine: &Engine, report: &ObjectReport, world: &dyn World) -> Option<CheckFinding> {
+pub(super) fn finding(
+    engine: &Engine,
+    report: &ObjectReport,
+    writers: &Writers,
+    world: &dyn World,
+) -> Option<CheckFinding> {
     let (at, pod) = TEMPLATES.iter().find_map(|at| Some((at, pod_of(&report.after, at)?)))?;
     if report.before.path(at) == report.after.path(at) {
         return None;
@@ -22,7 +25,7 @@ pub(super) fn finding(engine: &Engine, report: &ObjectReport, world: &dyn World)
         return None;
     }
     // Policies for Pods alone did not change the template. Other policies may take changes back.
-    let of_workload = acting(report);
+    let of_workload = writers.all_policies();
     let changed: Vec<Pointer> = created.changes().into_iter().map(|change| change.pointer).collect();
     let left: BTreeSet<&[Segment]> = changed.iter().map(Pointer::segments).collect();
     // Something at or above the field, or below it.

@@ -1,10 +1,14 @@
 //! Whether the result of the policies is stable: a cluster admits objects again and again.
 
+use std::hash::BuildHasher as _;
+
+use foldhash::fast::RandomState;
+
 use crate::engine::{Engine, LaterWorld, World};
-use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, Settling};
+use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, Settling, Writers};
 use crate::value::{Pointer, Value, changes};
 
-use super::{shown, writers};
+use super::{shown, writers_of};
 
 /// So many admissions after the first are tried.
 const MAX_ADMISSIONS: usize = 8;
@@ -24,8 +28,8 @@ pub(super) fn finding(
     let failing =
         second.policies.iter().filter(|policy| policy.has_error()).map(|policy| policy.policy.clone());
     let changed: Vec<Pointer> = second.changes().into_iter().map(|change| change.pointer).collect();
-    let policies = if fails { failing.collect() } else { writers(&second, &changed) };
-    let fields = shown(&second, changed.iter());
+    let policies = if fails { failing.collect() } else { writers_of(&Writers::of(&second), &changed) };
+    let fields = shown(&second, changed);
     let mut secrets = report.secrets.clone();
     secrets.extend(&second.secrets);
     let is_changed = second.is_changed();
@@ -35,7 +39,7 @@ pub(super) fn finding(
     let settling = if fails {
         Settling::Fails
     } else {
-        settle(vec![report.after.clone(), after.clone()], |object| {
+        settle([&report.after, &after], |object| {
             let next = engine.mutate(object, stored, world);
             (!next.has_error() || report.has_error()).then_some(next.after)
         })
@@ -67,28 +71,32 @@ fn of_later_updates(
     let is_lasting = update(2).after != later.after;
     let mut secrets = report.secrets.clone();
     secrets.extend(&later.secrets);
+    let policies = writers_of(&Writers::of(&later), &changed);
     Some(CheckFinding {
         settling: Some(if is_lasting { Settling::Never } else { Settling::After(1) }),
         secrets,
         results: Some(Box::new([now.after, later.after.clone()])),
-        ..CheckFinding::new(
-            CheckFindingKind::NotIdempotent,
-            writers(&later, &changed),
-            shown(&later, changed.iter()),
-        )
+        ..CheckFinding::new(CheckFindingKind::NotIdempotent, policies, shown(&later, changed))
     })
 }
 
-/// Goes on from these states. `admit` returns `None` if a policy fails.
-fn settle(mut states: Vec<Value>, admit: impl Fn(&Value) -> Option<Value>) -> Settling {
+/// Goes on from two states. `admit` returns `None` if a policy fails. Of earlier states only the hashes are kept: large
+/// objects take much memory.
+fn settle([first, second]: [&Value; 2], admit: impl Fn(&Value) -> Option<Value>) -> Settling {
+    let hasher = RandomState::default();
+    let mut known: Vec<u64> = [first, second].iter().map(|state| hasher.hash_one(state)).collect();
+    let mut last = second.clone();
     for admissions in 1..MAX_ADMISSIONS {
-        let Some(last) = states.last() else { break };
-        let Some(next) = admit(last) else { return Settling::Fails };
-        match states.iter().rposition(|state| *state == next) {
-            Some(known) if known + 1 == states.len() => return Settling::After(admissions),
-            Some(known) => return Settling::Cycle(states.len() - known),
-            None => states.push(next),
+        let Some(next) = admit(&last) else { return Settling::Fails };
+        if next == last {
+            return Settling::After(admissions);
         }
+        let hash = hasher.hash_one(&next);
+        if let Some(state) = known.iter().rposition(|state| *state == hash) {
+            return Settling::Cycle(known.len() - state);
+        }
+        known.push(hash);
+        last = next;
     }
     Settling::Never
 }
@@ -108,7 +116,7 @@ mod tests {
             (&|n: i64| Some(n + 1), Settling::Never),
             (&|n: i64| (n < 3).then_some(n + 1), Settling::Fails),
         ] {
-            let start = vec![Value::from(1), Value::from(2)];
+            let start = [&Value::from(1), &Value::from(2)];
             assert_eq!(settle(start, |value| next(number(value)).map(Value::from)), expected);
         }
     }

@@ -1,5 +1,7 @@
 //! One document through the engine: an object, or all objects of a list.
 
+use std::sync::Arc;
+
 use crate::check;
 use crate::drift;
 use crate::engine::{Engine, MutatedTarget, World};
@@ -63,7 +65,7 @@ pub(super) struct Evaluation {
     /// How the policies get along on the object, if that is checked.
     pub(super) findings: Vec<CheckFinding>,
     /// What a GitOps tool shows of its changes, if that is asked.
-    pub(super) drift: Option<Drift>,
+    pub(super) drift: Option<Arc<Drift>>,
     /// All of the object before and after, where the report does not have it.
     pub(super) whole: Option<Box<(Value, Value)>>,
     /// Whether the object exists already, and so is updated.
@@ -308,7 +310,7 @@ impl<'a, W: World> Evaluator<'a, W> {
         let second_run = self.second_run(stored, &report);
         let findings = self.findings(&mut report, stored, is_update);
         let drift = match self.check {
-            PolicyCheck::Drift(tool) => self.drift(tool, &report, of_cluster.as_ref()),
+            PolicyCheck::Drift(tool) => self.drift(tool, &mut report, of_cluster.as_ref()),
             PolicyCheck::None | PolicyCheck::Together => None,
         };
         let stored = of_cluster.filter(|_| self.engine.has_targets());
@@ -319,15 +321,21 @@ impl<'a, W: World> Evaluator<'a, W> {
 
     /// What a GitOps tool shows of an object, compared with the one in the cluster if there is one. That one may have been
     /// created with the policies, or updated.
-    fn drift(&self, tool: GitOpsTool, report: &ObjectReport, of_cluster: Option<&Value>) -> Option<Drift> {
-        match of_cluster {
+    fn drift(
+        &self,
+        tool: GitOpsTool,
+        report: &mut ObjectReport,
+        of_cluster: Option<&Value>,
+    ) -> Option<Arc<Drift>> {
+        let drift = match of_cluster {
             _ if tool == GitOpsTool::Flux => drift::flux_drift(self.engine, report, of_cluster, self.world),
             Some(live) => {
                 let created = self.engine.mutate(&report.before, None, self.world);
                 drift::live_drift(self.engine, &[report, &created], live)
             }
             None => report.is_changed().then(|| drift::drift(self.engine, report)).flatten(),
-        }
+        };
+        drift.map(Arc::new)
     }
 
     /// Evaluates an item without a kind of its own: in a `PodList` it is a Pod. The result has no kind either.

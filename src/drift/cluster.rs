@@ -1,5 +1,7 @@
 //! The differences between an object in Git and the one in a cluster, and what explains them.
 
+use std::sync::Arc;
+
 use foldhash::fast::RandomState;
 use indexmap::{IndexMap, IndexSet};
 
@@ -40,8 +42,8 @@ pub(super) fn shown(sides: &[Sides<'_>], live: &Value, managers: &Managers) -> V
             causes.get(&(&*field.path, field.kind)).filter(|_| is_explained)
         });
         let cause = explained.map_or_else(
-            || Cause::Others { managers: managers.owners(&field.path) },
-            |explained| Cause::clone(explained),
+            || Cause::Others { managers: managers.owners(&field.path) }.into(),
+            |explained| Arc::clone(explained),
         );
         DriftField { cause, ..field }
     };
@@ -49,7 +51,7 @@ pub(super) fn shown(sides: &[Sides<'_>], live: &Value, managers: &Managers) -> V
 }
 
 /// The causes of differences; of equal ones that of the first.
-fn causes(fields: &[DriftField]) -> IndexMap<(&[DriftStep], DriftKind), &Cause, RandomState> {
+fn causes(fields: &[DriftField]) -> IndexMap<(&[DriftStep], DriftKind), &Arc<Cause>, RandomState> {
     fields.iter().rev().map(|field| ((&*field.path, field.kind), &field.cause)).collect()
 }
 
@@ -183,7 +185,7 @@ impl Walk<'_, '_> {
             }
             (None, _) => (Cause::Others { managers: self.managers.owners(path) }, false),
         };
-        self.found.others.push(OtherField { path: path.to_vec(), cause, is_missing });
+        self.found.others.push(OtherField { path: path.to_vec(), cause: cause.into(), is_missing });
     }
 
     /// The merge key of a list whose elements all have one, each another.

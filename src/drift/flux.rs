@@ -8,17 +8,18 @@ use crate::admission::Schema;
 use crate::engine::{Engine, LaterWorld, World};
 use crate::patch::{Atomics, apply};
 use crate::report::{Cause, Drift, DriftField, DriftKind, DriftStep, ObjectReport, Outcome, Writers};
-use crate::value::{Pointer, Segment, Text, Value};
+use crate::value::{GroupVersionKind, Pointer, Segment, Text, Value};
 
 use super::cluster::is_of_server;
 use super::managers::Managers;
-use super::{MAX_DEPTH, Sides, cause};
+use super::{MAX_DEPTH, Sides, cause, shared};
 
-/// The differences that Flux shows of an object. `stored` is the object in the cluster; without one it is what policies make
+/// The differences that Flux shows of an object. The report loses the states of an object of a built-in kind before and after
+/// each rule: large objects take much memory. `stored` is the object in the cluster; without one it is what policies make
 /// of it when it is created. `None` if the object has no kind or no name.
 pub fn flux_drift(
     engine: &Engine,
-    report: &ObjectReport,
+    report: &mut ObjectReport,
     stored: Option<&Value>,
     world: &dyn World,
 ) -> Option<Drift> {
@@ -26,53 +27,76 @@ pub fn flux_drift(
     if stored.is_none() && !engine.concerns(&sides.kind) {
         return Some(Drift::default());
     }
-    let live = stored.unwrap_or(&sides.predicted);
     if let Some(field) = sides.renamed() {
         return Some(Drift { fields: vec![field], is_lasting: true, ..Drift::default() });
     }
+    let first = Writers::of(report);
+    let (git, predicted) = Git::of(sides);
+    if engine.settings().kind_schemas.of(&git.kind).is_some_and(Schema::is_built_in) {
+        report.drop_changes();
+    }
+    let live = stored.unwrap_or(&predicted);
     // Each dry run is a later request.
-    let (second, after) = match reconciled(engine, &sides, live, &LaterWorld::new(world, 1)) {
+    let (second, after) = match reconciled(engine, &git, live, &LaterWorld::new(world, 1)) {
         Ok(reconciled) => reconciled,
         Err(failing) => return Some(Drift { failing, is_incomplete: true, ..Drift::default() }),
     };
     let found = differences(live, &after);
     if found.is_empty() {
-        return Some(Drift { is_incomplete: sides.is_incomplete, ..Drift::default() });
+        return Some(Drift { is_incomplete: git.is_incomplete, ..Drift::default() });
     }
-    let writers = [sides.writers(), &Writers::of(&second)];
+    let writers = [first, Writers::of(&second)];
+    drop((second, predicted));
     let managers = stored.map(Managers::of);
-    let mut fields = Vec::with_capacity(found.len());
+    let mut fields: Vec<DriftField> = Vec::with_capacity(found.len());
     for (pointer, kind) in found {
         let path: Vec<DriftStep> = pointer.segments().iter().map(step).collect();
-        let cause = cause_of(&pointer, &path, writers, managers.as_ref());
+        let cause = cause_of(&pointer, &path, &writers, managers.as_ref());
+        let cause = shared(cause, fields.last());
         fields.push(DriftField { path, kind, cause });
     }
-    drop(second);
-    let is_lasting = reconciled(engine, &sides, &after, &LaterWorld::new(world, 2))
+    drop(writers);
+    let is_lasting = reconciled(engine, &git, &after, &LaterWorld::new(world, 2))
         .is_ok_and(|(_, next)| !differences(&after, &next).is_empty());
-    Some(Drift { fields, is_incomplete: sides.is_incomplete, is_lasting, ..Drift::default() })
+    Some(Drift { fields, is_incomplete: git.is_incomplete, is_lasting, ..Drift::default() })
+}
+
+/// An object as Flux applies it.
+struct Git {
+    config: Value,
+    kind: GroupVersionKind,
+    is_incomplete: bool,
+}
+
+impl Git {
+    /// The object in Git, and what policies make of it.
+    fn of(sides: Sides<'_>) -> (Self, Value) {
+        let Sides { report, kind, predicted, is_incomplete, .. } = sides;
+        let mut config = report.before.clone();
+        config.remove("status");
+        (Self { config, kind, is_incomplete }, predicted)
+    }
 }
 
 /// The object in the cluster after Git was applied to it, with the report of the policies; the rules that fail if an API server
 /// would refuse it.
 fn reconciled(
     engine: &Engine,
-    sides: &Sides<'_>,
+    Git { config, kind, .. }: &Git,
     live: &Value,
     world: &dyn World,
 ) -> Result<(ObjectReport, Value), Vec<Text>> {
-    let mut config = sides.report.before.clone();
-    config.remove("status");
-    let schema = engine.settings().kind_schemas.of(&sides.kind).unwrap_or(Schema::FREE);
-    let applied = apply(live, &config, schema, Atomics::Replaced).map_err(|_refused| Vec::new())?;
+    let schema = engine.settings().kind_schemas.of(kind).unwrap_or(Schema::FREE);
+    let applied = apply(live, config, schema, Atomics::Replaced).map_err(|_refused| Vec::new())?;
     let report = engine.mutate(&applied, Some(live), world);
     if report.has_error() {
         let failed = report.rules().filter(|(_, rule)| matches!(rule.outcome, Outcome::Error(_)));
         return Err(failed.map(|(policy, rule)| rule.title(&policy.policy).into()).collect());
     }
     let admission = engine.settings().admission.as_ref();
-    let view = admission.and_then(|admission| admission.view(&report.after, &sides.kind).ok());
+    let view = admission.and_then(|admission| admission.view(&report.after, kind).ok());
     let mut after = view.unwrap_or_else(|| report.after.clone());
+    after.share_with(&report.after);
     after.share_with(live);
     Ok((report, after))
 }
@@ -151,10 +175,10 @@ fn step(segment: &Segment) -> DriftStep {
 fn cause_of(
     pointer: &Pointer,
     path: &[DriftStep],
-    [first, second]: [&Writers<'_>; 2],
+    [first, second]: &[Writers; 2],
     managers: Option<&Managers>,
 ) -> Cause {
-    let is_written = |writers: &Writers<'_>| !writers.rules(std::slice::from_ref(pointer)).is_empty();
+    let is_written = |writers: &Writers| writers.has_written(pointer);
     match managers {
         _ if is_written(second) => cause(second, pointer),
         Some(managers) if !is_written(first) => Cause::Others { managers: managers.owners(path) },

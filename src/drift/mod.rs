@@ -11,6 +11,7 @@ mod lists;
 mod managers;
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::patch::Schemas;
@@ -42,7 +43,7 @@ pub fn live_drift(engine: &Engine, reports: &[&ObjectReport], live: &Value) -> O
     let mut others = cluster::others(&sides, &live, &fields, &managers);
     if first.is_incomplete {
         // What nobody explains may be a default that is not known.
-        others.others.retain(|other| matches!(other.cause, Cause::Policies { .. }));
+        others.others.retain(|other| matches!(*other.cause, Cause::Policies { .. }));
     }
     Some(Drift { fields, is_incomplete: first.is_incomplete, live: Some(others), ..Drift::default() })
 }
@@ -51,7 +52,7 @@ pub fn live_drift(engine: &Engine, reports: &[&ObjectReport], live: &Value) -> O
 struct Sides<'a> {
     report: &'a ObjectReport,
     /// What policies wrote, once it is needed.
-    writers: OnceCell<Writers<'a>>,
+    writers: OnceCell<Writers>,
     kind: GroupVersionKind,
     /// Argo CD knows the lists of built-in kinds alone.
     schemas: Schemas,
@@ -125,7 +126,7 @@ impl<'a> Sides<'a> {
         })
     }
 
-    fn writers(&self) -> &Writers<'a> {
+    fn writers(&self) -> &Writers {
         self.writers.get_or_init(|| Writers::of(self.report))
     }
 
@@ -134,7 +135,11 @@ impl<'a> Sides<'a> {
         let path = self.report.changed_identity()?;
         let field = path.iter().fold(Pointer::ROOT, |at, key| at.key(*key));
         let steps = path.iter().map(|key| DriftStep::Key((*key).into())).collect();
-        Some(DriftField { path: steps, kind: DriftKind::Identity, cause: cause(self.writers(), &field) })
+        Some(DriftField {
+            path: steps,
+            kind: DriftKind::Identity,
+            cause: cause(self.writers(), &field).into(),
+        })
     }
 
     /// The differences between Git and what policies make of it.
@@ -158,15 +163,19 @@ impl<'a> Sides<'a> {
 }
 
 /// The policies and rules that wrote a field.
-fn cause(writers: &Writers<'_>, field: &Pointer) -> Cause {
+fn cause(writers: &Writers, field: &Pointer) -> Cause {
     let fields = std::slice::from_ref(field);
     let policies = writers.policies(fields);
     if policies.is_empty() && !field.is_root() {
         // The API server made it of another field that they changed.
         return cause(writers, &Pointer::ROOT);
     }
-    let rules = writers.rules(fields).into_iter().map(|(policy, rule)| rule.title(&policy.policy).into());
-    Cause::Policies { policies, rules: rules.collect() }
+    Cause::Policies { policies, rules: writers.titles(fields) }
+}
+
+/// A cause, that of the last difference if it is the same.
+fn shared(cause: Cause, last: Option<&DriftField>) -> Arc<Cause> {
+    last.filter(|last| *last.cause == cause).map_or_else(|| cause.into(), |last| Arc::clone(&last.cause))
 }
 
 /// A Secret with the `data` that its `stringData` becomes, as Argo CD compares it. Other objects as they are.
@@ -191,7 +200,7 @@ struct Place {
 }
 
 struct Comparison<'a> {
-    writers: &'a Writers<'a>,
+    writers: &'a Writers,
     schemas: &'a Schemas,
     kind: &'a GroupVersionKind,
     found: Vec<DriftField>,
@@ -236,7 +245,7 @@ impl Comparison<'_> {
     }
 
     fn add(&mut self, place: &Place, kind: DriftKind) {
-        let cause = cause(self.writers, &place.live);
+        let cause = shared(cause(self.writers, &place.live), self.found.last());
         self.found.push(DriftField { path: place.path.clone(), kind, cause });
     }
 }

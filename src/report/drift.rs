@@ -1,5 +1,7 @@
 //! What a GitOps tool sees of the changes of policies.
 
+use std::sync::Arc;
+
 use crate::value::{Text, Value};
 
 /// A tool that keeps a cluster in sync with Git.
@@ -29,8 +31,8 @@ pub struct DriftField {
     pub path: Vec<DriftStep>,
     /// What differs.
     pub kind: DriftKind,
-    /// Where the other value comes from.
-    pub cause: Cause,
+    /// Where the other value comes from. Differences with the same cause share it: large objects have many.
+    pub cause: Arc<Cause>,
 }
 
 /// Where a value of a cluster comes from that the object in Git does not have.
@@ -56,7 +58,7 @@ pub struct OtherField {
     /// Its place in the object.
     pub path: Vec<DriftStep>,
     /// Where the value comes from.
-    pub cause: Cause,
+    pub cause: Arc<Cause>,
     /// Whether the cluster does not have what policies would set.
     pub is_missing: bool,
 }

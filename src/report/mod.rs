@@ -212,12 +212,6 @@ impl ObjectReport {
         names.flatten().collect()
     }
 
-    /// The policies that changed one of these fields, or something below or above it. Changes beside an error of the policy
-    /// are discarded.
-    pub fn writers(&self, fields: &[Pointer]) -> Vec<Text> {
-        Writers::of(self).policies(fields)
-    }
-
     /// The reports of all rules, with their policies.
     pub fn rules(&self) -> impl Iterator<Item = (&PolicyReport, &RuleReport)> {
         self.policies.iter().flat_map(|policy| policy.rules.iter().map(move |rule| (policy, rule)))

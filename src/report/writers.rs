@@ -1,135 +1,90 @@
 //! The rules that wrote a field of an object.
 
-use std::collections::{BTreeMap, BTreeSet};
+use indexmap::IndexSet;
 
-use crate::value::{Pointer, Segment, Text};
+use crate::value::{Pointer, Text};
 
-use super::{ObjectReport, PolicyReport, RuleReport};
+use super::{ObjectReport, RuleReport};
 
 /// The rules that changed an object, by what they changed. Changes beside an error of the policy are discarded.
-pub struct Writers<'r> {
-    rules: Vec<(&'r PolicyReport, &'r RuleReport)>,
-    root: Node,
+pub struct Writers {
+    /// In the order they ran.
+    rules: Vec<Writer>,
 }
 
-/// A place of the object. Rules are numbers, in the order they ran.
-#[derive(Default)]
-struct Node {
-    /// The rules that changed this very place.
-    here: Vec<usize>,
-    /// The rules that changed it or something below it.
-    within: Vec<usize>,
-    below: Below,
+/// A rule that changed an object.
+struct Writer {
+    policy: Text,
+    /// The rule with its policy.
+    title: Text,
+    /// What it changed, sorted; nothing that is below something else of it.
+    places: Vec<Pointer>,
 }
 
-/// The places below a place, by their segments. Most have a few: a tree of its own takes a kilobyte.
-enum Below {
-    Few(Vec<(Segment, Node)>),
-    Many(BTreeMap<Segment, Node>),
-}
-
-/// So many places are searched one by one.
-const FEW: usize = 8;
-
-impl<'r> Writers<'r> {
+impl Writers {
     /// Those of a report.
-    pub fn of(report: &'r ObjectReport) -> Self {
+    pub fn of(report: &ObjectReport) -> Self {
         let policies = report.policies.iter().filter(|policy| !policy.has_error());
         let rules = policies.flat_map(|policy| policy.rules.iter().map(move |rule| (policy, rule)));
-        let rules: Vec<_> = rules.collect();
-        let mut root = Node::default();
-        for (number, (_, rule)) in rules.iter().enumerate() {
-            for change in rule.changes() {
-                root.add(change.pointer.segments(), number);
-            }
-        }
-        Self { rules, root }
+        let writers = rules.filter_map(|(policy, rule)| {
+            let places = places(rule);
+            let title = || rule.title(&policy.policy).into();
+            (!places.is_empty()).then(|| Writer { policy: policy.policy.clone(), title: title(), places })
+        });
+        Self { rules: writers.collect() }
     }
 
-    /// The rules that changed one of these fields, or something above or below one, with their policies.
-    pub fn rules(&self, fields: &[Pointer]) -> Vec<(&'r PolicyReport, &'r RuleReport)> {
-        let mut found: BTreeSet<usize> = BTreeSet::new();
-        for field in fields {
-            let mut node = Some(&self.root);
-            for segment in field.segments() {
-                let Some(above) = node else { break };
-                found.extend(&above.here);
-                node = above.below.get(segment);
-            }
-            found.extend(node.iter().flat_map(|node| &node.within));
-        }
-        found.into_iter().filter_map(|number| self.rules.get(number).copied()).collect()
+    /// The rules that changed one of these fields, or something above or below one.
+    fn rules(&self, fields: &[Pointer]) -> impl Iterator<Item = &Writer> {
+        self.rules.iter().filter(|writer| fields.iter().any(|field| writer.has_written(field)))
+    }
+
+    /// The titles of these rules.
+    pub fn titles(&self, fields: &[Pointer]) -> Vec<Text> {
+        self.rules(fields).map(|writer| writer.title.clone()).collect()
+    }
+
+    /// Whether some rule changed a field, or something above or below it.
+    pub fn has_written(&self, field: &Pointer) -> bool {
+        self.rules.iter().any(|writer| writer.has_written(field))
+    }
+
+    /// Whether a rule of another policy changed a field, or something above or below it.
+    pub fn others_have_written(&self, policy: &Text, field: &Pointer) -> bool {
+        self.rules.iter().any(|writer| writer.policy != *policy && writer.has_written(field))
     }
 
     /// The policies of these rules, each once.
     pub fn policies(&self, fields: &[Pointer]) -> Vec<Text> {
-        let mut found: Vec<Text> = Vec::new();
-        for (policy, _) in self.rules(fields) {
-            if !found.contains(&policy.policy) {
-                found.push(policy.policy.clone());
-            }
-        }
-        found
+        let names: IndexSet<&Text> = self.rules(fields).map(|writer| &writer.policy).collect();
+        names.into_iter().cloned().collect()
+    }
+
+    /// The policies that changed something, each once.
+    pub fn all_policies(&self) -> Vec<Text> {
+        let names: IndexSet<&Text> = self.rules.iter().map(|writer| &writer.policy).collect();
+        names.into_iter().cloned().collect()
     }
 }
 
-impl Node {
-    fn add(&mut self, segments: &[Segment], rule: usize) {
-        let mut node = self;
-        push(&mut node.within, rule);
-        for segment in segments {
-            node = node.below.entry(segment);
-            push(&mut node.within, rule);
-        }
-        push(&mut node.here, rule);
-    }
+/// What a rule changed: the uppermost places, sorted.
+fn places(rule: &RuleReport) -> Vec<Pointer> {
+    let changes = rule.changes();
+    let mut places = Vec::with_capacity(changes.len());
+    places.extend(changes.into_iter().map(|change| change.pointer));
+    places.sort_unstable();
+    // What is below a place comes behind it.
+    places.dedup_by(|below, above| above.contains(below));
+    places
 }
 
-impl Default for Below {
-    fn default() -> Self {
-        Self::Few(Vec::new())
-    }
-}
-
-impl Below {
-    fn get(&self, segment: &Segment) -> Option<&Node> {
-        match self {
-            Self::Few(places) => places.iter().find(|(known, _)| known == segment).map(|(_, node)| node),
-            Self::Many(places) => places.get(segment),
-        }
-    }
-
-    /// The place of a segment, which is added if there is none.
-    fn entry(&mut self, segment: &Segment) -> &mut Node {
-        if let Self::Few(places) = self
-            && places.len() == FEW
-            && !places.iter().any(|(known, _)| known == segment)
-        {
-            *self = Self::Many(std::mem::take(places).into_iter().collect());
-        }
-        match self {
-            Self::Many(places) => places.entry(segment.clone()).or_default(),
-            Self::Few(places) => {
-                let known = places.iter().position(|(known, _)| known == segment);
-                let index = known.unwrap_or(places.len());
-                if known.is_none() {
-                    places.reserve_exact(1);
-                    places.push((segment.clone(), Node::default()));
-                }
-                &mut places[index].1
-            }
-        }
-    }
-}
-
-/// Adds a rule to a list; its last one is at most this one.
-fn push(rules: &mut Vec<usize>, rule: usize) {
-    if rules.last() != Some(&rule) {
-        // A place has one or two mostly.
-        if rules.is_empty() {
-            rules.reserve_exact(1);
-        }
-        rules.push(rule);
+impl Writer {
+    /// Whether the rule changed a field, or something above or below it.
+    fn has_written(&self, field: &Pointer) -> bool {
+        let next = self.places.partition_point(|place| place < field);
+        let above = next.checked_sub(1).and_then(|last| self.places.get(last));
+        above.is_some_and(|above| above.contains(field))
+            || self.places.get(next).is_some_and(|below| field.contains(below))
     }
 }
 
@@ -137,7 +92,7 @@ fn push(rules: &mut Vec<usize>, rule: usize) {
 mod tests {
     use super::*;
     use crate::diagnostics::Code;
-    use crate::report::{Outcome, RuleError};
+    use crate::report::{Outcome, PolicyReport, RuleError};
     use crate::semantics::DivergenceSet;
     use crate::value::Value;
 
@@ -175,23 +130,23 @@ mod tests {
             (vec![root.key("d")], ""),
             (vec![], ""),
         ] {
-            let titles = writers.rules(&fields).into_iter().map(|(policy, rule)| rule.title(&policy.policy));
-            assert_eq!(titles.collect::<Vec<_>>().join(" "), expected, "{fields:?}");
+            assert_eq!(writers.titles(&fields).join(" "), expected, "{fields:?}");
         }
         assert_eq!(writers.policies(&[root]), ["one", "two"].map(Text::from));
+        assert_eq!(writers.all_policies(), ["one", "two"].map(Text::from));
     }
 
     #[test]
     fn fields_of_a_large_object_are_found() {
-        let fields: Vec<String> = (0..3 * FEW).map(|number| format!(r#""f{number}":1"#)).collect();
+        let fields: Vec<String> = (0..30).map(|number| format!(r#""f{number}":1"#)).collect();
         let after = format!("{{{}}}", fields.join(","));
         let policies = vec![policy("one", [patched("{}", &after), patched("{}", r#"{"f3":2}"#)])];
         let report = ObjectReport { policies, ..ObjectReport::default() };
         let writers = Writers::of(&report);
-        for number in 0..3 * FEW {
-            let found = writers.rules(&[Pointer::ROOT.key(format!("f{number}"))]);
+        for number in 0..30 {
+            let found = writers.titles(&[Pointer::ROOT.key(format!("f{number}"))]);
             assert_eq!(found.len(), if number == 3 { 2 } else { 1 }, "{number}");
         }
-        assert!(writers.rules(&[Pointer::ROOT.key("g")]).is_empty());
+        assert!(writers.titles(&[Pointer::ROOT.key("g")]).is_empty());
     }
 }

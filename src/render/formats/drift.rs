@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use crate::render::json::number;
 use crate::render::printable::{printable_json, printable_line};
@@ -63,7 +64,7 @@ struct DriftWriter {
 struct DriftingObject {
     object: ObjectRef,
     origin: Origin,
-    drift: Drift,
+    drift: Arc<Drift>,
 }
 
 impl FormatWriter for DriftWriter {
@@ -73,7 +74,7 @@ impl FormatWriter for DriftWriter {
             let has_others = drift.live.as_ref().is_some_and(|live| !live.others.is_empty());
             if !drift.fields.is_empty() || drift.is_incomplete || has_others {
                 let origin = view.origin(object);
-                self.objects.push(DriftingObject { object: name.clone(), origin, drift: drift.clone() });
+                self.objects.push(DriftingObject { object: name.clone(), origin, drift: Arc::clone(drift) });
             }
         }
         Ok(())
@@ -189,7 +190,7 @@ impl DriftWriter {
                 let _ = writeln!(text, "{}", printable_line(&line));
             }
             for field in drift.fields.iter().filter(|field| rule(field, self.tool).is_none()) {
-                let why = match &field.cause {
+                let why = match &*field.cause {
                     Cause::Policies { .. } => "no rule ignores that; apply the policies when you render",
                     Cause::Others { .. } => "drift, which no policy explains; no rule is written",
                 };
@@ -287,7 +288,7 @@ fn rule(field: &DriftField, tool: GitOpsTool) -> Option<Rule> {
     // Argo CD has no rule for the order of elements, and no tool has one for what names an object.
     if field.kind == DriftKind::Identity
         || field.kind == DriftKind::Order && tool == GitOpsTool::ArgoCd
-        || matches!(field.cause, Cause::Others { .. })
+        || matches!(*field.cause, Cause::Others { .. })
     {
         return None;
     }

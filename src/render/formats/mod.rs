@@ -19,6 +19,7 @@ mod yaml;
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::report::{
     CheckFinding, Diagnostic, Drift, FindingGroup, GeneratedFindings, Impact, MissingData, ObjectReport,
@@ -151,7 +152,7 @@ pub struct ObjectView<'a> {
     /// What is wrong with the policies together, if that was checked.
     pub findings: &'a [CheckFinding],
     /// What a GitOps tool shows of its changes, if that was asked.
-    pub drift: Option<&'a Drift>,
+    pub drift: Option<&'a Arc<Drift>>,
 }
 
 impl ObjectView<'_> {

@@ -149,7 +149,7 @@ mod tests {
         for number in 0..20_000 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             // Half of them in one place, so that parts are split and become empty.
-            let wanted = if state % 2 == 0 { state >> 33 } else { 1500 };
+            let wanted = if state.is_multiple_of(2) { state >> 33 } else { 1500 };
             if (number / 6000) % 2 == 0 {
                 let index = wanted % (items.len() + 1);
                 items.insert(index, Value::from(number));

@@ -377,7 +377,7 @@ impl<'a> DocumentedPlanner<'a> {
             let result = if !element.features.anchored {
                 let plan = self.plain_element(element, index, found, position);
                 plan.map(|plan| {
-                    planned.extend(plan.map(|plan| PlannedElement { target: None, plan: Arc::new(plan) }))
+                    planned.extend(plan.map(|plan| PlannedElement { target: None, plan: Arc::new(plan) }));
                 })
             } else if of_maps {
                 self.anchored_element(element, base, found, position, &mut selected)
