@@ -43,7 +43,7 @@ fn new_policies_stand_beside_the_old_ones() {
 fn what_an_accepted_difference_would_save_is_told() {
     let sidecar = LABELS.replace("Service", "Deployment").replace(
         "{metadata: {labels: {a: b}}}",
-        "{spec: {template: {spec: {containers: [{name: agent, image: agent:1}], volumes: [{name: tmp, emptyDir: {}}]}}}}",
+        "{spec: {template: {spec: {containers: [{name: agent, image: agent:1, volumeMounts: [{name: tmp, mountPath: /tmp}]}], volumes: [{name: tmp, emptyDir: {}}]}}}}",
     );
     let folder = Folder::new(&[]);
     folder.write("sidecar.yaml", &sidecar);
