@@ -65,7 +65,8 @@ impl Loops<'_, '_> {
             let elements = self.elements(entry).map_err(|error| error.below(&below(number)))?;
             let outer = path.as_ref().map_or(Pointer::ROOT, |path| path.index(number));
             let place = Place { outer, nesting: place.nesting };
-            let after = self.run_loop(entry, &elements, &current, &place).map_err(|error| {
+            let elements = elements.as_array().unwrap_or_default();
+            let after = self.run_loop(entry, elements, &current, &place).map_err(|error| {
                 let words = format!("failed to mutate elements: {}", error.words_of_kyverno());
                 error.in_words_of_kyverno(words).below(&below(number))
             })?;
@@ -77,17 +78,17 @@ impl Loops<'_, '_> {
         Ok(current)
     }
 
-    /// The elements of a loop. A value that is not a list is the only element.
-    fn elements(&mut self, entry: &ForeachEntry) -> Result<Vec<Value>, RuleError> {
+    /// The list of a loop. A value that is not a list is the only element.
+    fn elements(&mut self, entry: &ForeachEntry) -> Result<Value, RuleError> {
         let error = match self.context.query(&entry.list) {
-            Ok(Value::Array(elements)) => return Ok(elements.to_vec()),
-            Ok(element) => return Ok(vec![element]),
+            Ok(list @ Value::Array(_)) => return Ok(list),
+            Ok(element) => return Ok(Value::array(vec![element])),
             Err(error) => error,
         };
         let list = entry.list.text();
         if error.is_not_found() && self.context.tracker().documented(Divergence::ForeachMissingList) {
             self.missing.push(list.clone());
-            return Ok(Vec::new());
+            return Ok(Value::array(Vec::new()));
         }
         let failed = RuleError::new(
             if error.is_not_found() { Code::ForeachList } else { error.code() },
