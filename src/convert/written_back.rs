@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn what_creates_comes_first() {
         let other = list(vec![add("/spec/c", Cel::int(1))]);
-        let steps = other.clone().plus(created(&["spec", "a"], "/spec/a"));
+        let steps = other.plus(created(&["spec", "a"], "/spec/a"));
         let step =
             add("/spec/a", Cel::atom("object").member("spec").maybe("a").or_value(Cel::Map(Vec::new())));
         assert_eq!(with_written_back(&steps), list(vec![step, add("/spec/c", Cel::int(1))]));

@@ -69,19 +69,7 @@ impl Builder<'_> {
             let position = spec.iter().position(|(field, _)| *field == "matchConditions");
             let reads_variables = |cel: &Cel| cel.any_part(&|part| *part == Cel::atom("variables"));
             let position = position.filter(|_| conditions.iter().any(|(_, cel)| reads_variables(cel)));
-            let place = Pointer::ROOT.key("spec").key("variables");
-            for (index, variable) in variables.iter().enumerate() {
-                // A variable is computed once.
-                let is_again = variables.get(..index).is_some_and(|before| {
-                    before
-                        .iter()
-                        .any(|other| other.cel == variable.cel && variable.name.starts_with(&other.name))
-                });
-                if is_again {
-                    let comment = "read again for a later mutation: a variable is computed once".to_owned();
-                    output.comments.push((place.index(index), vec![comment]));
-                }
-            }
+            comment_on_repeated(variables, &mut output);
             let list = variables.iter().map(|variable| named(&variable.name, &variable.cel)).collect();
             spec.insert(position.unwrap_or(spec.len()), ("variables", Value::array(list)));
         }
@@ -236,6 +224,19 @@ impl Builder<'_> {
         let name = self.document.path(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
         let rules = self.document.path(&["spec", "rules"]).cloned().unwrap_or_default().to_json();
         format!("{kind}/{name}@{}", short_hash(&rules))
+    }
+}
+
+/// Says why variables are the same as others before them.
+fn comment_on_repeated(variables: &[Variable], output: &mut Output) {
+    let place = Pointer::ROOT.key("spec").key("variables");
+    for (index, variable) in variables.iter().enumerate() {
+        // A variable is computed once.
+        let is_same = |other: &Variable| other.cel == variable.cel && variable.name.starts_with(&other.name);
+        if variables.get(..index).is_some_and(|before| before.iter().any(is_same)) {
+            let comment = "read again for a later mutation: a variable is computed once".to_owned();
+            output.comments.push((place.index(index), vec![comment]));
+        }
     }
 }
 

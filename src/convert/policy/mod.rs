@@ -132,14 +132,7 @@ impl Builder<'_> {
                 if others.is_empty() { Cel::all(own.collect()) } else { same_change::either(own.collect()) }
             };
             let start = variables.len();
-            let is_known = |variable: &Variable, known: &[Variable]| {
-                known.iter().any(|one| one.name == variable.name && one.cel == variable.cel)
-            };
-            for variable in &rule.variables {
-                if !is_known(variable, &variables) {
-                    variables.push(variable.clone());
-                }
-            }
+            add_variables(rule, &mut variables);
             // All of them are one mutation.
             let own = if groups.len() == 1 && !own.is_true() {
                 let name = condition_name(&own, &rule.pointer, &conditions);
@@ -170,9 +163,7 @@ impl Builder<'_> {
                 renew_template(rule, start, &mut variables, taken);
             }
         }
-        leave_out_idle(&mut mutations);
-        let kinds: Vec<&str> = self.kinds().map(|kind| &*kind.kind.kind).collect();
-        join_by_kind(&mut mutations, &kinds);
+        self.leave_out_and_join(&mut mutations);
         if let Some(first) = self.rules.iter().find(|rule| rule.is_templated) {
             let kinds = &first.selection.kinds;
             variables.insert(0, Variable { name: AT.to_owned(), cel: place_of_template(kinds) });
@@ -189,6 +180,13 @@ impl Builder<'_> {
         let mut used = in_order(used(variables, &conditions, &mutations, &of_targets));
         name_pod_specs(&mut used, &mut conditions, &mut mutations);
         self.document_of(&used, &conditions, &mutations, namespaces.filter(|_| shares_namespaces))
+    }
+
+    /// Leaves out mutations that never apply, and joins those for different kinds.
+    fn leave_out_and_join(&self, mutations: &mut Vec<Mutation>) {
+        leave_out_idle(mutations);
+        let kinds: Vec<&str> = self.kinds().map(|kind| &*kind.kind.kind).collect();
+        join_by_kind(mutations, &kinds);
     }
 
     /// The condition of a rule among others.
@@ -259,6 +257,15 @@ impl Builder<'_> {
             let expression = stage.expression(&own, rule.writes_back());
             let explained = stage.explained(&expression);
             mutations.push(Mutation { is_apply: stage.is_apply(), expression, comments, explained });
+        }
+    }
+}
+
+/// Adds the variables of a rule that are not there yet.
+fn add_variables(rule: &Converted, variables: &mut Vec<Variable>) {
+    for variable in &rule.variables {
+        if !variables.iter().any(|one| one.name == variable.name && one.cel == variable.cel) {
+            variables.push(variable.clone());
         }
     }
 }
