@@ -3,12 +3,10 @@
 //! The variables of a classic rule are those of the object before the rule. A mutation of a CEL policy sees the object as
 //! the mutations before left it.
 
-use crate::value::unescaped_token;
-
-use super::cel_text::{Cel, Entry, Operator, bound_names};
+use super::cel_text::{Cel, Entry, Operator, Step, bound_names};
 use super::context::Variable;
-use super::patches::is_reordered;
-use super::path::{AT, is_template};
+use super::patches::{Name, is_reordered, names_of_place, starts_with};
+use super::path::is_template;
 use super::problem::Problem;
 use super::stages::{Change, Stage};
 
@@ -17,16 +15,6 @@ use super::stages::{Change, Stage};
 struct Read {
     root: String,
     names: Vec<Name>,
-}
-
-/// A step of a path.
-#[derive(Clone, Debug, PartialEq)]
-enum Name {
-    Key(String),
-    /// The element with a constant index.
-    Element,
-    /// A member or an element that is known only when the expression is evaluated.
-    Any,
 }
 
 /// What a mutation writes.
@@ -164,11 +152,10 @@ fn add_steps<'c>(cel: &'c Cel, found: &mut Vec<(Vec<Name>, &'c Cel)>) -> bool {
         Cel::List(parts) | Cel::Chain { operator: Operator::Plus, operands: parts } => {
             parts.iter().all(|part| add_steps(part, found))
         }
-        Cel::Message { fields, .. } => {
-            let field = |key: &str| fields.iter().find(|field| field.key == key).map(|field| &field.value);
-            let (Some(path), Some(value)) = (field("path"), field("value")) else { return false };
-            found.push((pointer(path), value));
-            field("op").and_then(Cel::as_text) == Some("add")
+        step @ Cel::Message { .. } => {
+            let Some(Step { op, path, value: Some(value) }) = step.as_step() else { return false };
+            found.push((names_of_place(path), value));
+            op == "add"
         }
         // A map that is missing.
         Cel::If { condition, then, otherwise } => {
@@ -257,14 +244,6 @@ fn meets(read: &[Name], write: &Write) -> bool {
         return starts_with(read, &write.names) && read.get(write.names.len()) == Some(&Name::Element);
     }
     starts_with(read, &write.names) || starts_with(&write.names, read)
-}
-
-fn starts_with(long: &[Name], short: &[Name]) -> bool {
-    short.len() <= long.len()
-        && short.iter().zip(long).all(|pair| match pair {
-            (Name::Key(one), Name::Key(other)) => one == other,
-            _ => true,
-        })
 }
 
 /// The paths that an expression reads.
@@ -420,39 +399,12 @@ fn configured(cel: &Cel, at: &mut Vec<Name>, found: &mut Vec<Write>) {
 
 /// What the steps of a JSON patch write.
 fn patched(cel: &Cel, found: &mut Vec<Write>) {
-    if let Cel::Message { name, fields } = cel
-        && name == "JSONPatch"
-    {
-        let field = |key: &str| fields.iter().find(|field| field.key == key).map(|field| &field.value);
-        let reorders = field("value").is_some_and(is_reordered);
-        found.extend(field("path").map(|path| Write { names: pointer(path), reorders }));
+    if let Some(step) = cel.as_step() {
+        let reorders = step.value.is_some_and(is_reordered);
+        found.push(Write { names: names_of_place(step.path), reorders });
         return;
     }
     cel.children().into_iter().for_each(|child| patched(child, found));
-}
-
-/// The names of a path of a JSON patch.
-fn pointer(path: &Cel) -> Vec<Name> {
-    const OPEN: &str = "\u{1}";
-    let parts = match path {
-        Cel::Chain { operator: Operator::Plus, operands } => operands.as_slice(),
-        one => std::slice::from_ref(one),
-    };
-    let at = Cel::atom("variables").member(AT);
-    let text: String = parts
-        .iter()
-        .map(|part| match part {
-            Cel::Text(text) => text.as_str(),
-            part if *part == at => "",
-            _ => OPEN,
-        })
-        .collect();
-    let name = |token: &str| match token {
-        "-" => Name::Any,
-        token if token.contains(OPEN) => Name::Any,
-        token => Name::Key(unescaped_token(token)),
-    };
-    text.split('/').skip(1).map(name).collect()
 }
 
 #[cfg(test)]

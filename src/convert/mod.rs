@@ -393,6 +393,15 @@ fn refuse_mixed(converted: &mut Vec<Converted>, outcomes: &mut [RuleConversion],
                 "other rules of the policy are for the same kind in another version or subresource",
             ));
         }
+        // A test of the kind would tell the rules apart.
+        let is_of_another = |kind: &kinds::Kind| !kind.is_of_its_kind();
+        let is_for_others_too = all.iter().any(|kind| !rule.selection.kinds.contains(kind));
+        if is_for_others_too && rule.selection.kinds.iter().any(is_of_another) {
+            refused.push((
+                rule.pointer.clone(),
+                "the objects of a subresource such as `scale` are of another kind than it is called by",
+            ));
+        }
         let comes_later = converted.iter().skip(index + 1).any(|later| {
             !later.is_templated
                 && later.targets.is_none()

@@ -3,6 +3,7 @@
 use crate::value::{Value, escaped_token, unescaped_token};
 
 use super::cel_text::{Cel, Entry, Operator, concatenation};
+use super::path::AT;
 use super::problem::Problem;
 
 /// A path of a JSON patch: texts and expressions.
@@ -74,6 +75,49 @@ impl Patch {
         let step = Cel::patch("add", at.cel(), Some(Cel::Map(Vec::new())));
         Self::Step { condition: missing, step, guards: Some(at.clone()) }
     }
+}
+
+/// A step of a path.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Name {
+    Key(String),
+    /// The element with a constant index.
+    Element,
+    /// A member or an element that is known only when the expression is evaluated.
+    Any,
+}
+
+/// The names of a path of a JSON patch.
+pub(super) fn names_of_place(path: &Cel) -> Vec<Name> {
+    const OPEN: &str = "\u{1}";
+    let parts = match path {
+        Cel::Chain { operator: Operator::Plus, operands } => operands.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let at = Cel::atom("variables").member(AT);
+    let text: String = parts
+        .iter()
+        .map(|part| match part {
+            Cel::Text(text) => text.as_str(),
+            part if *part == at => "",
+            _ => OPEN,
+        })
+        .collect();
+    let name = |token: &str| match token {
+        "-" => Name::Any,
+        token if token.contains(OPEN) => Name::Any,
+        token => Name::Key(unescaped_token(token)),
+    };
+    text.split('/').skip(1).map(name).collect()
+}
+
+/// Whether a place is another one, or below it.
+pub(super) fn starts_with(long: &[Name], short: &[Name]) -> bool {
+    short.len() <= long.len()
+        && short.iter().zip(long).all(|pair| match pair {
+            (Name::Key(one), Name::Key(other)) => one == other,
+            _ => true,
+        })
 }
 
 /// Removes what makes sure of a place.
@@ -160,7 +204,7 @@ pub(super) fn with_escaped_keys(steps: &Cel) -> Cel {
             "path" => Entry { value: place_with_escaped_keys(&field.value), ..field.clone() },
             _ => field.clone(),
         };
-        (name == "JSONPatch").then(|| Cel::message(&**name, fields.iter().map(escaped).collect()))
+        cel.as_step().map(|_| Cel::message(&**name, fields.iter().map(escaped).collect()))
     })
 }
 

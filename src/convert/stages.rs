@@ -179,20 +179,15 @@ pub(super) fn key_of_others(cel: &Cel) -> Option<&Cel> {
 
 /// A step that adds what is there, or an empty map.
 fn creates_parent(cel: &Cel) -> bool {
-    let Cel::Message { name, fields } = cel else { return false };
-    let value = fields.iter().find(|field| field.key == "value").map(|field| &field.value);
-    name == "JSONPatch"
-        && matches!(value, Some(Cel::Call { name: "orValue", arguments, .. })
-            if arguments.as_slice() == [Cel::Map(Vec::new())])
+    let value = cel.as_step().and_then(|step| step.value);
+    matches!(value, Some(Cel::Call { name: "orValue", arguments, .. })
+        if arguments.as_slice() == [Cel::Map(Vec::new())])
 }
 
 /// Whether all steps of a JSON patch write lists of what lists have.
 fn only_reorders(cel: &Cel) -> bool {
     match cel {
-        Cel::Message { fields, .. } => {
-            let value = fields.iter().find(|field| field.key == "value");
-            value.is_some_and(|value| is_reordered(&value.value))
-        }
+        step @ Cel::Message { .. } => step.as_step().and_then(|step| step.value).is_some_and(is_reordered),
         Cel::List(steps) => steps.iter().all(only_reorders),
         Cel::Chain { operator: Operator::Plus, operands } => operands.iter().all(only_reorders),
         Cel::Call { of: Some(_), name: "transformList", arguments } => {

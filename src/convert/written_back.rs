@@ -4,7 +4,8 @@
 
 use crate::value::escaped_token;
 
-use super::cel_text::{Cel, Operator, joined_lists};
+use super::cel_text::{Cel, Operator, Step, joined_lists};
+use super::patches::{Name, names_of_place, starts_with};
 use super::path::{AT, is_template};
 
 /// The steps of a JSON patch, with those that only run where their place is missing as steps that always run. For objects
@@ -25,7 +26,7 @@ struct Steps {
 /// A place that a step writes.
 #[derive(Clone)]
 struct Written {
-    segments: Vec<Option<String>>,
+    names: Vec<Name>,
     /// Whether it creates what is missing, and leaves what is there.
     only_creates: bool,
 }
@@ -74,9 +75,9 @@ impl Steps {
 
     /// Notes the places of steps that stay as they are.
     fn write(&mut self, steps: &Cel) {
-        match place_and_value(steps) {
-            Some((place, _)) => {
-                self.written.push(Written { segments: segments(place), only_creates: false });
+        match steps.as_step() {
+            Some(step) => {
+                self.written.push(Written { names: names_of_place(step.path), only_creates: false });
             }
             None => steps.children().into_iter().for_each(|child| self.write(child)),
         }
@@ -90,19 +91,19 @@ impl Steps {
             return None;
         };
         let ([step], []) = (steps.as_slice(), none.as_slice()) else { return None };
-        let (place, value) = place_and_value(step)?;
+        let Step { op: "add", path: place, value: Some(value) } = step.as_step()? else { return None };
         let path = test.tested_path()?;
-        let segments = segments(place);
+        let names = names_of_place(place);
         let is_apart = |written: &Written| {
-            let is_parent = written.only_creates && written.segments.len() < segments.len();
-            is_parent || !overlap(&written.segments, &segments)
+            let is_parent = written.only_creates && written.names.len() < names.len();
+            is_parent || !overlap(&written.names, &names)
         };
         let is_once_each = self.loops.iter().all(|(index, _)| place.contains(index));
         if !(self.is_place_of(place, &path) && is_once_each && self.written.iter().all(is_apart)) {
             return None;
         }
-        let step = Cel::patch("add", place.clone(), Some(path.or_value(value?.clone())));
-        self.written.push(Written { segments, only_creates: true });
+        let step = Cel::patch("add", place.clone(), Some(path.or_value(value.clone())));
+        self.written.push(Written { names, only_creates: true });
         Some(step)
     }
 
@@ -129,14 +130,6 @@ impl Steps {
     }
 }
 
-/// The place and the value of a step that adds; `None` if it is no step.
-fn place_and_value(step: &Cel) -> Option<(&Cel, Option<&Cel>)> {
-    let Cel::Message { name, fields } = step else { return None };
-    let field = |key: &str| fields.iter().find(|field| field.key == key).map(|field| &field.value);
-    let value = field("value").filter(|_| field("op").and_then(Cel::as_text) == Some("add"));
-    (name == "JSONPatch").then_some((field("path")?, value))
-}
-
 /// What a path begins with, and the JSON pointer below it.
 fn pointer(path: &Cel) -> Option<(&Cel, String)> {
     let (of, name) = match path {
@@ -153,35 +146,9 @@ fn pointer(path: &Cel) -> Option<(&Cel, String)> {
     Some((root, format!("{above}/{}", escaped_token(name))))
 }
 
-/// The segments of a place; `None` for what is computed. The place of a template is left out.
-fn segments(place: &Cel) -> Vec<Option<String>> {
-    let parts: &[Cel] = match place {
-        Cel::Chain { operator: Operator::Plus, operands } => operands,
-        one => std::slice::from_ref(one),
-    };
-    let mut found: Vec<Option<String>> = Vec::new();
-    for part in parts {
-        match part {
-            Cel::Text(text) => {
-                // What stands before the first slash goes on with the last segment, which is computed.
-                found.extend(text.split('/').skip(1).map(|segment| Some(segment.to_owned())));
-            }
-            at if *at == Cel::atom("variables").member(AT) => {}
-            _ => match found.last_mut() {
-                Some(last) => *last = None,
-                None => found.push(None),
-            },
-        }
-    }
-    found
-}
-
 /// Whether two places may be the same, or one above the other.
-fn overlap(one: &[Option<String>], other: &[Option<String>]) -> bool {
-    one.iter().zip(other).all(|pair| match pair {
-        (Some(one), Some(other)) => one == other,
-        _ => true,
-    })
+fn overlap(one: &[Name], other: &[Name]) -> bool {
+    starts_with(one, other) || starts_with(other, one)
 }
 
 #[cfg(test)]

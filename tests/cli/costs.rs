@@ -158,16 +158,23 @@ fn rules_with_targets_have_a_limit_together() {
     let overlays = (0..100).map(|_| rule_with_targets("patchStrategicMerge: {x: [{(y): z, y: a}]}"));
     for policy in [policy(expressions), policy(overlays)] {
         let folder = Folder::new(&[("policy.yaml", &policy), ("object.yaml", &list)]);
-        let run = |limit: &str| {
-            let arguments = ["mutate", "-q", "--view", "written", "--limit", limit];
-            folder.run(&[&arguments[..], &["-p", "policy.yaml", "-f", "object.yaml"]].concat())
-        };
-        let output = run("object-steps=20000");
-        assert_eq!(output.code, Some(3), "{}", output.stderr);
-        let expected = "the rules exceed the limit `object-steps` of 20000 for one object";
-        assert_eq!(words(&output).matches(expected).count(), 1, "{}", output.stderr);
-        assert_eq!(run("object-steps=2000000").code, Some(0), "{policy}");
+        ends_by_steps(&folder, &["--view", "written"], [20_000, 2_000_000]);
     }
+}
+
+/// The first limit of steps ends the rules on the object, with one error; the second does not.
+fn ends_by_steps(folder: &Folder, more: &[&str], [ends, suffices]: [u32; 2]) {
+    let run = |limit: u32| {
+        let limit = format!("--limit=object-steps={limit}");
+        let arguments = ["mutate", "-q", "-p", "policy.yaml", "-f", "object.yaml", &limit];
+        folder.run(&[&arguments[..], more].concat())
+    };
+    let output = run(ends);
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    let expected = format!("the rules exceed the limit `object-steps` of {ends} for one object");
+    assert_eq!(words(&output).matches(&expected).count(), 1, "{}", output.stderr);
+    let output = run(suffices);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
 }
 
 /// Each report has the target before and after. Were there no limit, this would take six gigabytes.
@@ -206,15 +213,7 @@ fn exceptions_from_the_rules_on_an_object_have_a_limit_together() {
             ("object.yaml", CONFIG_MAP),
             ("exceptions.yaml", &exceptions),
         ]);
-        let run = |limit: &str| {
-            let arguments = ["mutate", "-q", "--exceptions", "exceptions.yaml", "--limit", limit];
-            folder.run(&[&arguments[..], &["-p", "policy.yaml", "-f", "object.yaml"]].concat())
-        };
-        let output = run("object-steps=20000");
-        assert_eq!(output.code, Some(3), "{}", output.stderr);
-        let expected = "the rules exceed the limit `object-steps` of 20000 for one object";
-        assert_eq!(words(&output).matches(expected).count(), 1, "{}", output.stderr);
-        assert_eq!(run("object-steps=20000000").code, Some(0), "{more}");
+        ends_by_steps(&folder, &["--exceptions", "exceptions.yaml"], [20_000, 20_000_000]);
     }
 }
 

@@ -41,6 +41,14 @@ pub(super) struct Entry<K> {
     pub(super) optional: bool,
 }
 
+/// A step of a JSON patch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step<'c> {
+    pub(super) op: &'c str,
+    pub(super) path: &'c Cel,
+    pub(super) value: Option<&'c Cel>,
+}
+
 /// An operator between operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
@@ -272,6 +280,14 @@ impl Cel {
         let mut fields = vec![field("op", Self::text(op)), field("path", path)];
         fields.extend(value.map(|value| field("value", value)));
         Self::message("JSONPatch", fields)
+    }
+
+    /// The parts of a step of a JSON patch.
+    pub(super) fn as_step(&self) -> Option<Step<'_>> {
+        let Self::Message { name, fields } = self else { return None };
+        let field = |key: &str| fields.iter().find(|field| field.key == key).map(|field| &field.value);
+        let is_step = name == "JSONPatch";
+        is_step.then_some(Step { op: field("op")?.as_text()?, path: field("path")?, value: field("value") })
     }
 
     pub(super) fn is_true(&self) -> bool {
