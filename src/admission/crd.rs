@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::value::{GroupVersionKind, Map, Text, Value};
 
 use super::NotAdmitted;
+use super::room::Room;
 use super::types::{ListKey, Merge, ScalarType};
 
 /// The schemas of custom resources, by kind.
@@ -44,25 +45,6 @@ pub(super) enum Type {
 
 /// The fields of an object that its schema need not list.
 pub(super) const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
-
-/// The memory of the defaults of one object: twenty times the largest object that an API server stores.
-const MAX_DEFAULT_BYTES: usize = 32 << 20;
-
-/// What the defaults of an object may still take, in bytes.
-struct Room(usize);
-
-impl Room {
-    /// Takes the room of a member with a default; `false` if there is none left.
-    fn take(&mut self, default: &Value) -> bool {
-        const MEMBER: usize = 2 * (size_of::<Text>() + size_of::<Value>() + size_of::<usize>());
-        self.0 = self.0.saturating_sub(MEMBER + default.weight());
-        !self.is_empty()
-    }
-
-    const fn is_empty(&self) -> bool {
-        self.0 == 0
-    }
-}
 
 impl CustomTypes {
     /// Adds all versions of a definition. Parts without a meaning are ignored.
@@ -105,9 +87,9 @@ impl CustomTypes {
     /// Kinds without a definition, and more defaults than an API server takes.
     pub(super) fn apply(&self, object: &mut Value, kind: &GroupVersionKind) -> Result<(), NotAdmitted> {
         let schema = self.0.get(kind).ok_or_else(|| NotAdmitted::UnknownKind(kind.clone()))?;
-        let mut room = Room(MAX_DEFAULT_BYTES);
-        schema.apply(object, false, &mut room);
-        if room.is_empty() { Err(NotAdmitted::ManyDefaults) } else { Ok(()) }
+        let room = Room::new();
+        schema.apply(object, false, &room);
+        room.check()
     }
 }
 
@@ -154,7 +136,7 @@ impl Schema {
 
     /// Sets defaults and prunes. `in_preserving_list`: the node is an element of a list that preserves unknown fields, and
     /// so preserves its own, as lists in lists do.
-    fn apply(&self, node: &mut Value, in_preserving_list: bool, room: &mut Room) {
+    fn apply(&self, node: &mut Value, in_preserving_list: bool, room: &Room) {
         if room.is_empty() {
             return;
         }
@@ -188,7 +170,7 @@ impl Schema {
     }
 
     /// Applies the schema to a member; `false` if it is pruned.
-    fn keeps(&self, name: &str, member: &mut Value, preserves: bool, room: &mut Room) -> bool {
+    fn keeps(&self, name: &str, member: &mut Value, preserves: bool, room: &Room) -> bool {
         let schema = self.properties.get(name).or(self.additional.as_deref());
         match schema {
             _ if self.is_embedded && META_FIELDS.contains(&name) => true,
@@ -201,7 +183,7 @@ impl Schema {
         }
     }
 
-    fn apply_or_default(&self, node: &mut Value, in_preserving_list: bool, room: &mut Room) {
+    fn apply_or_default(&self, node: &mut Value, in_preserving_list: bool, room: &Room) {
         if let Some(default) = self.default.as_ref().filter(|_| self.is_unset(Some(node)))
             && room.take(default)
         {

@@ -14,6 +14,7 @@ mod plugins;
 mod quantity_text;
 mod required;
 mod restore;
+mod room;
 mod schema;
 mod setters;
 mod time;
@@ -92,10 +93,8 @@ pub enum NotAdmitted {
     /// The types and defaults of the kind are not known.
     #[error("the defaults of {0} are not known")]
     UnknownKind(GroupVersionKind),
-    /// The schema of a custom resource has too many defaults for the object.
-    #[error(
-        "with the defaults of its definition, an object takes more than 32 MiB, which no API server stores"
-    )]
+    /// The kind has too many defaults for the object.
+    #[error("with its defaults, an object takes more than 32 MiB, which no API server stores")]
     ManyDefaults,
     /// The API server refuses the object.
     #[error("the API server refuses {at}: {message}")]
@@ -208,8 +207,9 @@ impl Admission {
     ) -> Result<Value, NotAdmitted> {
         if let Some(id) = TypeId::of_kind(kind) {
             let mut decoded = normalize::normalize(id, object, known)?;
-            setters::apply(id, &mut decoded, known);
-            return Ok(decoded);
+            let room = room::Room::new();
+            setters::apply(id, &mut decoded, known, &room);
+            return room.check().map(|()| decoded);
         }
         let mut decoded = object.clone();
         self.schemas.custom.apply(&mut decoded, kind)?;

@@ -2,6 +2,7 @@
 
 use crate::value::{Map, Pointer, Quantity, Segment, Value};
 
+use super::room::Room;
 use super::types::{Field, Kind, Scalar, Shape, Struct, TypeId};
 use super::{NotAdmitted, quantity_text, time};
 
@@ -15,14 +16,35 @@ pub(super) struct Fault {
 /// A value that differs from the written one; `None` if it does not.
 type Normalized = Result<Option<Value>, Fault>;
 
+/// What a value is decoded beside.
+#[derive(Clone, Copy)]
+struct Beside<'a> {
+    /// The value at the same place of an object that was decoded.
+    known: Option<&'a Value>,
+    /// For objects to which defaults are added.
+    room: &'a Room,
+}
+
+impl<'a> Beside<'a> {
+    fn below(self, known: impl FnOnce(&'a Value) -> Option<&'a Value>) -> Self {
+        Self { known: self.known.and_then(known), ..self }
+    }
+
+    fn has(self, value: &Value) -> bool {
+        self.known.is_some_and(|known| value.same_storage(known))
+    }
+}
+
 /// The object as JSON has it after it was decoded. What it shares with `known`, which was decoded, is not looked at.
 ///
 /// # Errors
 ///
-/// Values of other types than those of their fields.
+/// Values of other types than those of their fields, and more defaults than an API server takes.
 pub(super) fn normalize(id: TypeId, object: &Value, known: Option<&Value>) -> Result<Value, NotAdmitted> {
-    match named(id, object, known) {
+    let room = Room::new();
+    match named(id, object, Beside { known, room: &room }) {
         Ok(changed) => Ok(changed.unwrap_or_else(|| object.clone())),
+        Err(_) if room.is_empty() => Err(NotAdmitted::ManyDefaults),
         Err(mut fault) => {
             fault.path.reverse();
             let mut at = Pointer::ROOT;
@@ -37,42 +59,42 @@ pub(super) fn normalize(id: TypeId, object: &Value, known: Option<&Value>) -> Re
     }
 }
 
-fn named(id: TypeId, value: &Value, known: Option<&Value>) -> Normalized {
+fn named(id: TypeId, value: &Value, beside: Beside<'_>) -> Normalized {
     let named = id.get();
     match &named.shape {
-        Shape::Collection(kind) => of_kind(kind, value, known),
+        Shape::Collection(kind) => of_kind(kind, value, beside),
         Shape::Struct(shape) => match value {
-            Value::Object(members) => fields((shape, named.room()), members, known),
+            Value::Object(members) => fields((shape, named.room()), members, beside),
             other => Err(Fault::of_type(other, "struct")),
         },
     }
 }
 
 /// A value that is not `null`.
-fn of_kind(kind: &Kind, value: &Value, known: Option<&Value>) -> Normalized {
-    if known.is_some_and(|known| value.same_storage(known)) {
+fn of_kind(kind: &Kind, value: &Value, beside: Beside<'_>) -> Normalized {
+    if beside.has(value) {
         return Ok(None);
     }
     match kind {
-        Kind::Scalar(scalar) => of_scalar(*scalar, value),
-        Kind::Named(id) => named(*id, value, known),
-        Kind::Pointer(kind) => of_kind(kind, value, known),
+        Kind::Scalar(scalar) => of_scalar(*scalar, value, beside.room),
+        Kind::Named(id) => named(*id, value, beside),
+        Kind::Pointer(kind) => of_kind(kind, value, beside),
         Kind::List(kind) => match value {
-            Value::Array(items) => list(kind, items, known),
+            Value::Array(items) => list(kind, items, beside),
             other => Err(Fault::of_type(other, "list")),
         },
         Kind::Map(kind) => match value {
-            Value::Object(members) => map(kind, members, known),
+            Value::Object(members) => map(kind, members, beside),
             other => Err(Fault::of_type(other, "map")),
         },
     }
 }
 
-fn list(kind: &Kind, items: &[Value], known: Option<&Value>) -> Normalized {
+fn list(kind: &Kind, items: &[Value], beside: Beside<'_>) -> Normalized {
     let mut changed: Option<Vec<Value>> = None;
     for (index, item) in items.iter().enumerate() {
-        let known = known.and_then(|known| known.at(index));
-        let item = element(kind, item, known).map_err(|fault| fault.below(Segment::Index(index)))?;
+        let beside = beside.below(|known| known.at(index));
+        let item = element(kind, item, beside).map_err(|fault| fault.below(Segment::Index(index)))?;
         if let Some(item) = item {
             changed.get_or_insert_with(|| items.to_vec())[index] = item;
         }
@@ -80,11 +102,11 @@ fn list(kind: &Kind, items: &[Value], known: Option<&Value>) -> Normalized {
     Ok(changed.map(Value::array))
 }
 
-fn map(kind: &Kind, members: &Map, known: Option<&Value>) -> Normalized {
+fn map(kind: &Kind, members: &Map, beside: Beside<'_>) -> Normalized {
     let mut changed: Option<Map> = None;
     for (key, member) in members {
-        let known = known.and_then(|known| known.get(key));
-        let member = element(kind, member, known).map_err(|fault| fault.below(Segment::Key(key.clone())))?;
+        let beside = beside.below(|known| known.get(key));
+        let member = element(kind, member, beside).map_err(|fault| fault.below(Segment::Key(key.clone())))?;
         if let Some(member) = member {
             changed.get_or_insert_with(|| members.clone()).insert(key.clone(), member);
         }
@@ -93,11 +115,11 @@ fn map(kind: &Kind, members: &Map, known: Option<&Value>) -> Normalized {
 }
 
 /// An element of a list or map: `null` is an empty value there.
-fn element(kind: &Kind, value: &Value, known: Option<&Value>) -> Normalized {
+fn element(kind: &Kind, value: &Value, beside: Beside<'_>) -> Normalized {
     if value.is_null() {
         Ok(Some(kind.empty()).filter(|empty| !empty.is_null()))
     } else {
-        of_kind(kind, value, known)
+        of_kind(kind, value, beside)
     }
 }
 
@@ -109,21 +131,21 @@ enum Member {
 }
 
 /// `room` is for members that defaults add.
-fn fields((shape, room): (&Struct, usize), members: &Map, known: Option<&Value>) -> Normalized {
-    let known = known.and_then(Value::as_object);
+fn fields((shape, room): (&Struct, usize), members: &Map, beside: Beside<'_>) -> Normalized {
+    let known = beside.known.and_then(Value::as_object);
     let mut missing = shape.required;
     let mut next = 0;
     let mut changed: Option<Map> = None;
     for (index, (key, value)) in members.iter().enumerate() {
-        let known = known.and_then(|known| known.get_near(key, index));
-        if shape.required == 0 && changed.is_none() && known.is_some_and(|known| value.same_storage(known)) {
+        let beside = Beside { known: known.and_then(|known| known.get_near(key, index)), ..beside };
+        if shape.required == 0 && changed.is_none() && beside.has(value) {
             continue;
         }
         let field = shape.find_near(next, key);
         next = field.map_or(next, |place| place + 1);
         let member = match field {
             None => Member::Drop,
-            Some(place) => field_value(&shape.fields[place], value, known)
+            Some(place) => field_value(&shape.fields[place], value, beside)
                 .map_err(|fault| fault.below(Segment::Key(key.clone())))?,
         };
         if let (Some(place), Member::Keep | Member::Replace(_)) = (field, &member) {
@@ -143,7 +165,11 @@ fn fields((shape, room): (&Struct, usize), members: &Map, known: Option<&Value>)
         }
     }
     if missing != 0 {
-        let kept = changed.get_or_insert_with(|| members.with_room(missing.count_ones() as usize + room));
+        let added = missing.count_ones() as usize + room;
+        if !beside.room.take_object(members.len() + added) {
+            return Err(Fault::new("too many defaults"));
+        }
+        let kept = changed.get_or_insert_with(|| members.with_room(added));
         for (place, field) in shape.fields.iter().enumerate() {
             if missing & 1 << place != 0
                 && let Some(empty) = &field.empty
@@ -155,7 +181,7 @@ fn fields((shape, room): (&Struct, usize), members: &Map, known: Option<&Value>)
     Ok(changed.map(Value::object))
 }
 
-fn field_value(field: &Field, value: &Value, known: Option<&Value>) -> Result<Member, Fault> {
+fn field_value(field: &Field, value: &Value, beside: Beside<'_>) -> Result<Member, Fault> {
     if value.is_null() {
         return Ok(if field.empty.as_ref().is_some_and(Value::is_null) {
             Member::Keep
@@ -163,7 +189,7 @@ fn field_value(field: &Field, value: &Value, known: Option<&Value>) -> Result<Me
             Member::Drop
         });
     }
-    let changed = of_kind(&field.kind, value, known)?;
+    let changed = of_kind(&field.kind, value, beside)?;
     if field.empty.is_none() && is_empty(&field.kind, changed.as_ref().unwrap_or(value)) {
         return Ok(Member::Drop);
     }
@@ -183,7 +209,7 @@ fn is_empty(kind: &Kind, value: &Value) -> bool {
     }
 }
 
-fn of_scalar(scalar: Scalar, value: &Value) -> Normalized {
+fn of_scalar(scalar: Scalar, value: &Value, room: &Room) -> Normalized {
     let unchanged = |matches: bool, name: &'static str| {
         if matches { Ok(None) } else { Err(Fault::of_type(value, name)) }
     };
@@ -203,22 +229,23 @@ fn of_scalar(scalar: Scalar, value: &Value) -> Normalized {
         Scalar::Bytes => bytes(value),
         Scalar::Raw | Scalar::Json | Scalar::Fields => Ok(None),
         Scalar::SchemaOrBool => match value {
-            Value::Object(_) => schema(value),
+            Value::Object(_) => schema(value, room),
             other => {
                 let allowed = matches!(other, Value::Bool(_));
                 if allowed { Ok(None) } else { Err(Fault::new("boolean or JSON schema expected")) }
             }
         },
         Scalar::SchemaOrList => match value {
-            Value::Object(_) => schema(value),
-            Value::Array(items) if !items.is_empty() => {
-                schema_type().map_or(Ok(None), |id| list(&Kind::Named(id), items, None))
-            }
+            Value::Object(_) => schema(value, room),
+            Value::Array(items) if !items.is_empty() => schema_type()
+                .map_or(Ok(None), |id| list(&Kind::Named(id), items, Beside { known: None, room })),
             _ => Ok(Some(Value::Null)),
         },
         Scalar::SchemaOrStrings => match value {
-            Value::Object(_) => schema(value),
-            Value::Array(items) if !items.is_empty() => list(&Kind::Scalar(Scalar::String), items, None),
+            Value::Object(_) => schema(value, room),
+            Value::Array(items) if !items.is_empty() => {
+                list(&Kind::Scalar(Scalar::String), items, Beside { known: None, room })
+            }
             _ => Ok(Some(Value::Null)),
         },
     }
@@ -228,8 +255,8 @@ fn schema_type() -> Option<TypeId> {
     TypeId::of_name("apiextensions/v1.JSONSchemaProps")
 }
 
-fn schema(value: &Value) -> Normalized {
-    schema_type().map_or(Ok(None), |id| named(id, value, None))
+fn schema(value: &Value, room: &Room) -> Normalized {
+    schema_type().map_or(Ok(None), |id| named(id, value, Beside { known: None, room }))
 }
 
 /// kubectl and other clients send a number without a fraction as an integer, however it is written.

@@ -1,6 +1,6 @@
 //! From the admitted view back to the object as written: the changes of policies alone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::value::{Map, Text, Value, aligned, are_aligned};
 
@@ -138,6 +138,8 @@ fn rewritten_members(
             result.insert(key.clone(), value);
         }
     }
+    // Large objects take much memory.
+    result.shrink_to_fit();
     (members.is_some() || !result.is_empty()).then_some(result)
 }
 
@@ -160,19 +162,19 @@ fn origins(old: &[Value], new: &[Value]) -> Vec<Option<usize>> {
     }
     let mut origins = aligned(old, new);
     let used: BTreeSet<usize> = origins.iter().copied().flatten().collect();
-    let mut free: Vec<usize> = (0..old.len()).filter(|index| !used.contains(index)).collect();
+    let mut free: VecDeque<usize> = (0..old.len()).filter(|index| !used.contains(index)).collect();
     for (origin, element) in origins.iter_mut().zip(new).filter(|(origin, _)| origin.is_none()) {
         let candidates = free.iter().enumerate().take(MAX_CANDIDATES);
         let scores = candidates.map(|(place, index)| (place, common_members(&old[*index], element)));
         let best = scores
             .filter(|(_, common)| *common > 0)
             .max_by_key(|(place, common)| (*common, usize::MAX - place));
-        *origin = best.map(|(place, _)| free.remove(place));
+        *origin = best.and_then(|(place, _)| free.remove(place));
     }
     if old.len() == new.len() {
         // What is left was renamed.
         let renamed = origins.iter_mut().enumerate().filter(|(_, origin)| origin.is_none());
-        renamed.for_each(|(index, origin)| *origin = free.contains(&index).then_some(index));
+        renamed.for_each(|(index, origin)| *origin = free.binary_search(&index).is_ok().then_some(index));
     }
     origins
 }

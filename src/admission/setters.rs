@@ -2,6 +2,7 @@
 
 use crate::value::{Map, Value};
 
+use super::room::Room;
 use super::types::{Field, Kind, Shape, Struct, TypeId};
 
 /// The elements of longer lists are stored without spare room.
@@ -9,27 +10,34 @@ const LONG: usize = 1000;
 
 /// Sets the defaults of a normalized value of this type, then does what conversion does. What it shares with `known`, which
 /// has its defaults, is not looked at.
-pub(super) fn apply(id: TypeId, value: &mut Value, known: Option<&Value>) {
-    if value.is_null() || !id.has_setters() || known.is_some_and(|known| value.same_storage(known)) {
+///
+/// Ends as soon as `room` is empty.
+pub(super) fn apply(id: TypeId, value: &mut Value, known: Option<&Value>, room: &Room) {
+    let is_known = known.is_some_and(|known| value.same_storage(known));
+    if value.is_null() || !id.has_setters() || is_known || room.is_empty() {
         return;
     }
     let named = id.get();
     if named.room() > 0 {
+        let members = value.as_object().map_or(0, Map::len) + named.room();
+        if !room.take_object(members) {
+            return;
+        }
         value.reserve(named.room());
     }
     for set in &named.defaults {
         set(value);
     }
     match &named.shape {
-        Shape::Collection(kind) => apply_kind(kind, value, known),
-        Shape::Struct(shape) => apply_fields(shape, value, known),
+        Shape::Collection(kind) => apply_kind(kind, value, known, room),
+        Shape::Struct(shape) => apply_fields(shape, value, known, room),
     }
     if let Some(convert) = named.conversion {
         convert(value);
     }
 }
 
-fn apply_fields(shape: &Struct, value: &mut Value, known: Option<&Value>) {
+fn apply_fields(shape: &Struct, value: &mut Value, known: Option<&Value>, room: &Room) {
     for (field, below) in shape.changing() {
         let Some(members) = value.as_object() else { return };
         let mut place = members.get_index_of(&field.key);
@@ -41,13 +49,13 @@ fn apply_fields(shape: &Struct, value: &mut Value, known: Option<&Value>) {
             place = place.or_else(|| value.as_object().map(|members| members.len() - 1));
         }
         if let Some(index) = place.filter(|_| below) {
-            apply_member(field, index, value, known);
+            apply_member((field, index), value, known, room);
         }
     }
 }
 
 /// Sets the defaults below the member of a field.
-fn apply_member(field: &Field, index: usize, value: &mut Value, known: Option<&Value>) {
+fn apply_member((field, index): (&Field, usize), value: &mut Value, known: Option<&Value>, room: &Room) {
     let known = known.and_then(Value::as_object).and_then(|known| known.get_near(&field.key, index));
     let member = value.as_object().and_then(|members| members.get_index(index));
     let is_open =
@@ -55,20 +63,20 @@ fn apply_member(field: &Field, index: usize, value: &mut Value, known: Option<&V
     if member.is_some_and(|(_, member)| is_open(member))
         && let Some((_, member)) = value.as_object_mut().and_then(|members| members.get_index_mut(index))
     {
-        apply_kind(&field.kind, member, known);
+        apply_kind(&field.kind, member, known, room);
     }
 }
 
-fn apply_kind(kind: &Kind, value: &mut Value, known: Option<&Value>) {
+fn apply_kind(kind: &Kind, value: &mut Value, known: Option<&Value>, room: &Room) {
     match kind {
         Kind::Scalar(_) => {}
-        Kind::Named(id) => apply(*id, value, known),
-        Kind::Pointer(kind) => apply_kind(kind, value, known),
+        Kind::Named(id) => apply(*id, value, known, room),
+        Kind::Pointer(kind) => apply_kind(kind, value, known, room),
         Kind::List(kind) => {
             let Some(items) = value.as_array_mut() else { return };
             let is_long = items.len() > LONG;
             for (index, item) in items.iter_mut().enumerate() {
-                apply_kind(kind, item, known.and_then(|known| known.at(index)));
+                apply_kind(kind, item, known.and_then(|known| known.at(index)), room);
                 if is_long {
                     item.shrink_to_fit();
                 }
@@ -76,7 +84,7 @@ fn apply_kind(kind: &Kind, value: &mut Value, known: Option<&Value>) {
         }
         Kind::Map(kind) => {
             for (key, member) in value.as_object_mut().into_iter().flat_map(Map::iter_mut) {
-                apply_kind(kind, member, known.and_then(|known| known.get(key)));
+                apply_kind(kind, member, known.and_then(|known| known.get(key)), room);
             }
         }
     }

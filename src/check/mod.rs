@@ -29,16 +29,21 @@ pub fn findings(
     if !report.is_changed() {
         return found;
     }
-    let kind = GroupVersionKind::of(&report.before);
-    let schema = kind.and_then(|kind| engine.settings().kind_schemas.of(&kind));
-    if schema.is_some_and(Schema::is_built_in) {
-        report.drop_changes();
-    }
+    drop_states(engine, report);
     found.extend(settling::finding(engine, report, stored, world));
     found.extend(pods::finding(engine, report, &writers, world));
     found.extend(of_impact(report, &writers, is_update));
     found.extend(refused(engine, report, &writers));
     found
+}
+
+/// Drops the states of an object of a built-in kind before and after each rule.
+fn drop_states(engine: &Engine, report: &mut ObjectReport) {
+    let kind = GroupVersionKind::of(&report.before);
+    let schema = kind.and_then(|kind| engine.settings().kind_schemas.of(&kind));
+    if schema.is_some_and(Schema::is_built_in) {
+        report.drop_changes();
+    }
 }
 
 /// The findings about what policies do to each other's changes, and what they wrote.

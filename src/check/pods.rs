@@ -20,7 +20,7 @@ pub(super) fn finding(
     if report.before.path(at) == report.after.path(at) {
         return None;
     }
-    let created = engine.mutate(&pod, None, world);
+    let created = engine.mutate_alone(&pod, None, world);
     if !created.is_changed() {
         return None;
     }

@@ -8,7 +8,7 @@ use crate::engine::{Engine, LaterWorld, World};
 use crate::report::{CheckFinding, CheckFindingKind, ObjectReport, Settling, Writers};
 use crate::value::{Pointer, Value, changes};
 
-use super::{shown, writers_of};
+use super::{drop_states, shown, writers_of};
 
 /// So many admissions after the first are tried.
 const MAX_ADMISSIONS: usize = 8;
@@ -20,7 +20,7 @@ pub(super) fn finding(
     world: &dyn World,
 ) -> Option<CheckFinding> {
     let at_once = LaterWorld::new(world, 0);
-    let second = engine.mutate(&report.after, stored, &at_once);
+    let second = engine.mutate_alone(&report.after, stored, &at_once);
     let fails = second.has_error() && !report.has_error();
     if !second.is_changed() && !fails {
         return at_once.is_asked().then(|| of_later_updates(engine, report, stored, world)).flatten();
@@ -40,7 +40,7 @@ pub(super) fn finding(
         Settling::Fails
     } else {
         settle([&report.after, &after], |object| {
-            let next = engine.mutate(object, stored, world);
+            let next = engine.mutate_alone(object, stored, world);
             (!next.has_error() || report.has_error()).then_some(next.after)
         })
     };
@@ -61,21 +61,24 @@ fn of_later_updates(
 ) -> Option<CheckFinding> {
     let stored = stored.unwrap_or(&report.after);
     let update =
-        |requests: u32| engine.mutate(&report.after, Some(stored), &LaterWorld::new(world, requests));
-    let [now, later] = [0, 1].map(update);
-    if now.after == later.after || later.has_error() {
+        |requests: u32| engine.mutate_alone(&report.after, Some(stored), &LaterWorld::new(world, requests));
+    let now = update(0).after;
+    let mut later = update(1);
+    if now == later.after || later.has_error() {
         return None;
     }
-    let changed: Vec<Pointer> =
-        changes(&now.after, &later.after).into_iter().map(|change| change.pointer).collect();
+    let writers = Writers::of(&later);
+    drop_states(engine, &mut later);
     let is_lasting = update(2).after != later.after;
+    let changed: Vec<Pointer> =
+        changes(&now, &later.after).into_iter().map(|change| change.pointer).collect();
     let mut secrets = report.secrets.clone();
     secrets.extend(&later.secrets);
-    let policies = writers_of(&Writers::of(&later), &changed);
+    let policies = writers_of(&writers, &changed);
     Some(CheckFinding {
         settling: Some(if is_lasting { Settling::Never } else { Settling::After(1) }),
         secrets,
-        results: Some(Box::new([now.after, later.after.clone()])),
+        results: Some(Box::new([now, later.after.clone()])),
         ..CheckFinding::new(CheckFindingKind::NotIdempotent, policies, shown(&later, changed))
     })
 }

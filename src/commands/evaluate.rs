@@ -330,7 +330,7 @@ impl<'a, W: World> Evaluator<'a, W> {
         let drift = match of_cluster {
             _ if tool == GitOpsTool::Flux => drift::flux_drift(self.engine, report, of_cluster, self.world),
             Some(live) => {
-                let created = self.engine.mutate(&report.before, None, self.world);
+                let created = self.engine.mutate_alone(&report.before, None, self.world);
                 drift::live_drift(self.engine, &[report, &created], live)
             }
             None => report.is_changed().then(|| drift::drift(self.engine, report)).flatten(),
@@ -386,7 +386,7 @@ impl<'a, W: World> Evaluator<'a, W> {
         if !self.check_idempotent || !first.is_changed() {
             return Vec::new();
         }
-        let second = self.engine.mutate(&first.after, stored, self.world);
+        let second = self.engine.mutate_alone(&first.after, stored, self.world);
         if !second.is_changed() && (first.has_error() || !second.has_error()) {
             return Vec::new();
         }

@@ -88,7 +88,7 @@ fn reconciled(
 ) -> Result<(ObjectReport, Value), Vec<Text>> {
     let schema = engine.settings().kind_schemas.of(kind).unwrap_or(Schema::FREE);
     let applied = apply(live, config, schema, Atomics::Replaced).map_err(|_refused| Vec::new())?;
-    let report = engine.mutate(&applied, Some(live), world);
+    let report = engine.mutate_alone(&applied, Some(live), world);
     if report.has_error() {
         let failed = report.rules().filter(|(_, rule)| matches!(rule.outcome, Outcome::Error(_)));
         return Err(failed.map(|(policy, rule)| rule.title(&policy.policy).into()).collect());

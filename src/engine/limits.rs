@@ -103,7 +103,7 @@ impl Default for Limits {
             rounds: variables::Limits::DEFAULT.rounds,
             foreach_iterations: 100_000,
             context_depth: 64,
-            report_bytes: 128 * 1024 * 1024,
+            report_bytes: 64 * 1024 * 1024,
             object_steps: 64_000_000,
             targets: 1_000_000,
         }

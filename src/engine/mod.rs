@@ -165,7 +165,12 @@ impl Engine {
     /// Runs the policies that concern an object, one after the other: each sees the changes of the earlier ones. `old` is
     /// the stored object of an update. Errors of rules are outcomes in the report.
     pub fn mutate(&self, object: &Value, old: Option<&Value>, world: &dyn World) -> ObjectReport {
-        order::run(self, object, old, world)
+        order::run(self, (object, old), world, order::Notes::Compared)
+    }
+
+    /// What [`Engine::mutate`] reports, without what other orders and the other view lead to.
+    pub fn mutate_alone(&self, object: &Value, old: Option<&Value>, world: &dyn World) -> ObjectReport {
+        order::run(self, (object, old), world, order::Notes::Absent)
     }
 
     /// The policies with mutate-existing rules.

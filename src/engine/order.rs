@@ -13,8 +13,20 @@ use super::order_check::{self, Step};
 use super::targets::{Targets, Triggered};
 use super::{Engine, World, priority, views};
 
+/// Whether a report tells what other orders of the policies and the other view lead to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Notes {
+    Compared,
+    Absent,
+}
+
 /// Runs the policies that concern an object.
-pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &dyn World) -> ObjectReport {
+pub(super) fn run(
+    engine: &Engine,
+    (object, old): (&Value, Option<&Value>),
+    world: &dyn World,
+    notes: Notes,
+) -> ObjectReport {
     let untouched = || ObjectReport::untouched(object.clone());
     if engine.settings.on_policy_update {
         return untouched();
@@ -23,7 +35,10 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
         if is_exempt(evaluation) {
             return without_policies(evaluation, object);
         }
-        let (policies, after, steps) = run_all(evaluation);
+        let (policies, after, mut steps) = run_all(evaluation);
+        if notes == Notes::Absent {
+            steps.clear();
+        }
         let mut order = order_check::check(evaluation, &steps);
         for result in
             order.iter_mut().filter_map(|one| one.results.as_mut()).flat_map(|results| results.iter_mut())
@@ -36,7 +51,10 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
             object: evaluation.identity.cloned(),
             before: object.clone(),
             // A run that exceeds a limit fails, and needs no other one to compare with.
-            view: if evaluation.exceeds_memory() || evaluation.exceeded_steps(0).is_some() {
+            view: if notes == Notes::Absent
+                || evaluation.exceeds_memory()
+                || evaluation.exceeded_steps(0).is_some()
+            {
                 ViewReport::default()
             } else {
                 views::report(evaluation, (&policies, &steps), &after)
@@ -184,13 +202,13 @@ fn call_again(
     }
 }
 
-/// Whether a policy changed the object or failed.
 /// Whether a policy of the API server was run, and not only asked whether it is for the object.
 const fn has_applied(outcome: &Outcome) -> bool {
     use SkipReason::{MatchCondition, NotBound, NotSelected, OtherVersion};
     !matches!(outcome, Outcome::Skipped(NotSelected(_) | MatchCondition(_) | NotBound | OtherVersion(_)))
 }
 
+/// Whether a policy changed the object or failed.
 fn has_acted(report: &PolicyReport) -> bool {
     report.rules.iter().any(|rule| matches!(rule.outcome, Outcome::Patched { .. } | Outcome::Error(_)))
 }

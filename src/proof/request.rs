@@ -211,7 +211,7 @@ impl Case {
         };
         let (looked_up, reads_inputs) = <(AtomicBool, AtomicBool)>::default();
         let world = CaseWorld { case: self, surroundings, stored: &stored, looked_up, reads_inputs };
-        let report = engine.mutate(&self.object, self.old.as_ref(), &world);
+        let report = engine.mutate_alone(&self.object, self.old.as_ref(), &world);
         let mut answer = answer(&report);
         let mut seen = Seen::default();
         let mut ran = Ran::default();

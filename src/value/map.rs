@@ -178,14 +178,27 @@ impl<V> Map<V> {
     }
 
     /// The index of a key.
+    #[inline]
     pub fn get_index_of(&self, key: &(impl Key + ?Sized)) -> Option<usize> {
-        match &self.search {
-            Search::Tags(tags) => {
-                let is = |index: usize| self.members.get(index).is_some_and(|(known, _)| key.is(known));
-                tags.find(key.as_str(), self.members.len(), is)
-            }
-            Search::Places(places) => places.find(&self.members, key),
-        }
+        // Short where this is inlined: most keys are at the first index with their tag, or nowhere.
+        let Search::Tags(tags) = &self.search else { return self.search_places(key) };
+        let index = tags.first(key.as_str())?;
+        let (known, _) = self.members.get(index)?;
+        if key.is(known) { Some(index) } else { self.search_behind(index, key) }
+    }
+
+    #[inline(never)]
+    fn search_places(&self, key: &(impl Key + ?Sized)) -> Option<usize> {
+        let Search::Places(places) = &self.search else { return None };
+        places.find(&self.members, key)
+    }
+
+    /// The index of a key that is behind another one with its tag.
+    #[cold]
+    #[inline(never)]
+    fn search_behind(&self, index: usize, key: &(impl Key + ?Sized)) -> Option<usize> {
+        let behind = self.members.get(index + 1..)?;
+        behind.iter().position(|(known, _)| key.is(known)).map(|place| index + 1 + place)
     }
 
     /// The member at an index.
@@ -194,11 +207,13 @@ impl<V> Map<V> {
     }
 
     /// Whether there is a member with this key.
+    #[inline]
     pub fn contains_key(&self, key: &(impl Key + ?Sized)) -> bool {
         self.get_index_of(key).is_some()
     }
 
     /// The value of this key.
+    #[inline]
     pub fn get(&self, key: &(impl Key + ?Sized)) -> Option<&V> {
         self.members.get(self.get_index_of(key)?).map(|(_, value)| value)
     }
@@ -521,6 +536,21 @@ mod tests {
         keys.into_iter()
             .map(|key| (key.to_string().into(), Value::from(i64::try_from(key).unwrap())))
             .collect()
+    }
+
+    #[test]
+    fn keys_with_the_same_tag_are_told_apart() {
+        for size in 1..=TAGS + 1 {
+            let key = |number: usize| Text::from(format!("a{number:06}z"));
+            let mut map: Map = (0..size).map(|number| (key(number), Value::Null)).collect();
+            assert!((0..size).all(|number| map.get_index_of(&key(number)) == Some(number)), "{size}");
+            assert_eq!(map.get_index_of(&key(size)), None);
+            map.shift_remove(&key(0));
+            assert!(
+                (0..size).all(|number| map.get_index_of(&key(number)) == number.checked_sub(1)),
+                "{size}"
+            );
+        }
     }
 
     fn keys(map: &Map) -> Vec<usize> {

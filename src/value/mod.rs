@@ -184,6 +184,7 @@ impl Value {
     }
 
     /// The member with this name; `None` if this is not an object.
+    #[inline]
     pub fn get(&self, key: &(impl Key + ?Sized)) -> Option<&Self> {
         self.as_object()?.get(key)
     }

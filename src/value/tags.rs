@@ -32,29 +32,20 @@ impl Tags {
         }
     }
 
-    /// The first index below a length that may be that of a key, and for which this holds.
+    /// The first index that may be that of a key. Behind the last key it is that of none.
     #[inline]
-    pub(super) fn find(&self, key: &str, length: usize, is: impl Fn(usize) -> bool) -> Option<usize> {
+    pub(super) fn first(&self, key: &str) -> Option<usize> {
         let wanted = u64::from(tag(key)).wrapping_mul(LOW_BITS);
         let (words, _) = self.0.as_chunks::<WORD>();
-        for (number, word) in words.iter().enumerate() {
-            let start = number * WORD;
-            if start >= length {
-                break;
-            }
-            // The high bit of each byte that is zero here; rarely of one behind such a byte, too.
+        let mut start = 0;
+        for word in words {
+            // The high bit of the first byte that is zero here, and of no byte before it.
             let differing = u64::from_le_bytes(*word) ^ wanted;
-            let mut equal = differing.wrapping_sub(LOW_BITS) & !differing & HIGH_BITS;
-            while equal != 0 {
-                let index = start + equal.trailing_zeros() as usize / 8;
-                if index >= length {
-                    return None;
-                }
-                if is(index) {
-                    return Some(index);
-                }
-                equal &= equal - 1;
+            let equal = differing.wrapping_sub(LOW_BITS) & !differing & HIGH_BITS;
+            if equal != 0 {
+                return Some(start + equal.trailing_zeros() as usize / 8);
             }
+            start += WORD;
         }
         None
     }
@@ -73,21 +64,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_key_is_found_at_its_index() {
-        // Those of eight characters with the same ends have the same byte.
-        let keys: Vec<String> = (0..TAGS).map(|number| format!("a{number:06}z")).collect();
-        let mut tags = Tags::of(keys.iter().map(String::as_str));
-        let find = |tags: &Tags, keys: &[String], key: &str| {
-            tags.find(key, keys.len(), |index| keys.get(index).is_some_and(|known| known == key))
-        };
-        for (index, key) in keys.iter().enumerate() {
-            assert_eq!(find(&tags, &keys, key), Some(index));
-            assert_eq!(find(&tags, &keys[..index], key), None);
-        }
-        assert_eq!(find(&tags, &keys, "b000000z"), None);
-        assert_eq!(find(&tags, &keys, ""), None);
+    fn the_first_key_with_the_tag_is_found() {
+        let letters: Vec<String> = ('a'..='p').map(String::from).collect();
+        assert_eq!(letters.len(), TAGS);
+        let mut tags = Tags::of(letters.iter().map(String::as_str));
+        let places = |tags: &Tags| letters.iter().map(|key| tags.first(key)).collect::<Vec<_>>();
+        assert_eq!(places(&tags), (0..TAGS).map(Some).collect::<Vec<_>>());
+        assert_eq!(tags.first("q"), None);
         tags.remove(3);
-        let keys = [&keys[..3], &keys[4..]].concat();
-        assert!(keys.iter().enumerate().all(|(index, key)| find(&tags, &keys, key) == Some(index)));
+        assert_eq!(places(&tags)[2..5], [Some(2), None, Some(3)]);
+        // Of the same length and with the same ends.
+        assert_eq!(Tags::of(["b", "a00z", "a01z"].into_iter()).first("a01z"), Some(1));
     }
 }

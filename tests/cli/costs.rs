@@ -85,7 +85,7 @@ fn thousands_of_rules_that_change_one_object_have_a_limit() {
         assert_eq!(output.code, Some(3), "{command}: {}", output.stderr);
         let said: Vec<&str> =
             output.stdout.split_whitespace().chain(output.stderr.split_whitespace()).collect();
-        let expected = "the changes of all rules exceed the limit `report-bytes` of 134217728 for one object";
+        let expected = "the changes of all rules exceed the limit `report-bytes` of 67108864 for one object";
         assert!(said.join(" ").contains(expected), "{command}");
     }
 }
@@ -188,7 +188,7 @@ fn reports_on_targets_have_a_limit() {
     });
     let output = run_on(&object, "mutate", &policy(rules));
     assert_eq!(output.code, Some(3), "{}", output.stderr);
-    let expected = "the changes of all rules exceed the limit `report-bytes` of 134217728 for one object";
+    let expected = "the changes of all rules exceed the limit `report-bytes` of 67108864 for one object";
     assert_eq!(words(&output).matches(expected).count(), 1, "{}", output.stderr);
 }
 
@@ -304,8 +304,17 @@ fn defaults_of_custom_resources_have_a_limit() {
     ]);
     let output = folder.run(&["mutate", "--crds", "crds.yaml", "-p", "policy.yaml", "-f", "object.yaml"]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
-    let expected = "with the defaults of its definition, an object takes more than 32 MiB, which no API server stores: \
+    let expected = "with its defaults, an object takes more than 32 MiB, which no API server stores: \
                     1 object evaluated as written";
+    assert!(words(&output).contains(expected), "{}", output.stderr);
+    // Those of a built-in kind count, too.
+    let containers = "{name: a}, ".repeat(100_000);
+    let object =
+        format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{containers: [{containers}]}}\n");
+    let policy = policy.replace("[ConfigMap]", "[Pod]");
+    let folder = Folder::new(&[("policy.yaml", &policy), ("object.yaml", &object)]);
+    let output = folder.run(&["mutate", "-p", "policy.yaml", "-f", "object.yaml"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert!(words(&output).contains(expected), "{}", output.stderr);
 }
 

@@ -277,7 +277,8 @@ impl Side {
 
     /// What comes of an object; `None` where a rule fails, or the semantics differ.
     fn report(&self, object: &Value, world: &OfflineWorld) -> Option<ObjectReport> {
-        let [documented, kyverno] = self.engines.each_ref().map(|engine| engine.mutate(object, None, world));
+        let [documented, kyverno] =
+            self.engines.each_ref().map(|engine| engine.mutate_alone(object, None, world));
         let has_error = documented.policies.iter().chain(&kyverno.policies).any(|policy| policy.has_error());
         (!has_error && documented.after == kyverno.after).then_some(documented)
     }

@@ -132,8 +132,8 @@ struct Both<'a> {
 impl Both<'_> {
     /// The result of an object; `None` where the semantics differ.
     fn report(&self, object: &Value) -> Option<ObjectReport> {
-        let report = self.documented.mutate(object, None, self.world);
-        (report.after == self.kyverno.mutate(object, None, self.world).after).then_some(report)
+        let report = self.documented.mutate_alone(object, None, self.world);
+        (report.after == self.kyverno.mutate_alone(object, None, self.world).after).then_some(report)
     }
 
     /// Adds an object that a rule changes, and one that it does not select.

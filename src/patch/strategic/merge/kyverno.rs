@@ -21,18 +21,6 @@ use super::key_tuple::KeyTuple;
 use super::node::{PatchElement, PatchNode};
 use super::{KeyedList, MergeOutcome, Merger};
 
-/// The indexes of the elements with the same keys. Mostly there is one.
-struct Places {
-    first: usize,
-    others: Vec<usize>,
-}
-
-impl Places {
-    fn iter(&self) -> impl Iterator<Item = usize> {
-        std::iter::once(self.first).chain(self.others.iter().copied())
-    }
-}
-
 impl Merger<'_> {
     /// Merges a list by keys.
     pub(super) fn merge_keyed_as_kyverno(&mut self, list: KeyedList<'_>) -> Result<MergeOutcome, PatchError> {
@@ -237,29 +225,43 @@ struct ElementIndex<'k> {
     values: Vec<Option<Value>>,
     /// Which elements were not removed.
     alive: Vec<bool>,
-    by_tuple: IndexMap<KeyTuple, Places, RandomState>,
+    /// The index of the first element with these keys.
+    by_tuple: IndexMap<KeyTuple, usize, RandomState>,
+    /// The indexes of further elements, by the number of their keys. Mostly there are none.
+    others: BTreeMap<usize, Vec<usize>>,
     /// For each element the number of its keys in `by_tuple`.
     numbers: Vec<usize>,
 }
 
 impl<'k> ElementIndex<'k> {
     fn new(elements: &[Value], names: &'k [&'k str]) -> Self {
-        let mut by_tuple: IndexMap<KeyTuple, Places, RandomState> =
+        let mut by_tuple: IndexMap<KeyTuple, usize, RandomState> =
             IndexMap::with_capacity_and_hasher(elements.len(), RandomState::default());
+        let mut others: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         let mut numbers = Vec::with_capacity(elements.len());
         for (index, element) in elements.iter().enumerate() {
-            let entry = by_tuple.entry(key_tuple(element, names));
-            numbers.push(entry.index());
-            let places = entry.and_modify(|places| places.others.push(index));
-            places.or_insert_with(|| Places { first: index, others: Vec::new() });
+            let (number, known) = by_tuple.insert_full(key_tuple(element, names), index);
+            if let Some(first) = known {
+                by_tuple[number] = first;
+                others.entry(number).or_default().push(index);
+            }
+            numbers.push(number);
         }
         Self {
             names,
             values: elements.iter().cloned().map(Some).collect(),
             alive: vec![true; elements.len()],
             by_tuple,
+            others,
             numbers,
         }
+    }
+
+    /// The indexes of the elements with these keys, in order.
+    fn places(&self, tuple: &KeyTuple) -> Vec<usize> {
+        let Some((number, _, first)) = self.by_tuple.get_full(tuple) else { return Vec::new() };
+        let others = self.others.get(&number).into_iter().flatten();
+        std::iter::once(first).chain(others).copied().collect()
     }
 
     /// The index of the first element with these keys; keys that are missing on both sides are equal.
@@ -271,13 +273,13 @@ impl<'k> ElementIndex<'k> {
         let is_found = |index: &usize| {
             self.alive[*index] && (tuple.iter().any(|text| !text.is_empty()) || is_blank(index))
         };
-        self.by_tuple.get(tuple)?.iter().find(is_found)
+        self.places(tuple).into_iter().find(is_found)
     }
 
     /// Removes the elements with these keys. A missing key matches any; empty elements are removed as well.
     fn remove(&mut self, tuple: &KeyTuple) {
         if tuple.iter().all(|text| !text.is_empty()) {
-            for index in self.by_tuple.get(tuple).into_iter().flat_map(Places::iter) {
+            for index in self.places(tuple) {
                 self.alive[index] = false;
             }
             return;
