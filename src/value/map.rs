@@ -1,61 +1,14 @@
 //! The members of an object.
 
 use std::fmt;
-use std::hash::BuildHasher as _;
 use std::iter::FusedIterator;
 use std::ops::{Index, IndexMut};
 use std::{slice, vec};
 
-use foldhash::fast::RandomState;
-use hashbrown::HashTable;
-
+use super::key::Key;
+use super::places::Places;
 use super::tags::{TAGS, Tags};
 use super::{Text, Value};
-
-/// What a member is looked up by: a string of any type. A [`Text`] is compared fastest.
-pub trait Key {
-    /// The key.
-    fn as_str(&self) -> &str;
-
-    /// Whether it is this key.
-    fn is(&self, key: &Text) -> bool {
-        self.as_str() == key.as_str()
-    }
-}
-
-impl Key for str {
-    fn as_str(&self) -> &str {
-        self
-    }
-}
-
-impl Key for String {
-    fn as_str(&self) -> &str {
-        self
-    }
-}
-
-impl Key for Text {
-    fn as_str(&self) -> &str {
-        self
-    }
-
-    #[inline]
-    fn is(&self, key: &Text) -> bool {
-        self == key
-    }
-}
-
-impl<K: Key + ?Sized> Key for &K {
-    fn as_str(&self) -> &str {
-        (**self).as_str()
-    }
-
-    #[inline]
-    fn is(&self, key: &Text) -> bool {
-        (**self).is(key)
-    }
-}
 
 /// The members of an object, in written order, with unique keys.
 ///
@@ -75,13 +28,6 @@ enum Search {
     Places(Box<Places>),
 }
 
-/// The indexes of members, by the hashes of their keys.
-#[derive(Clone, Default)]
-struct Places {
-    indexes: HashTable<usize>,
-    hasher: RandomState,
-}
-
 impl Search {
     fn of<V>(members: &[(Text, V)]) -> Self {
         if members.len() > TAGS {
@@ -89,35 +35,6 @@ impl Search {
         } else {
             Self::Tags(Tags::of(members.iter().map(|(key, _)| key.as_str())))
         }
-    }
-}
-
-impl Places {
-    fn of<V>(members: &[(Text, V)]) -> Self {
-        let mut places = Self { indexes: HashTable::with_capacity(members.len()), ..Self::default() };
-        (0..members.len()).for_each(|index| places.push(members, index));
-        places
-    }
-
-    /// Adds the index of a member whose key is new; those below it were added before.
-    fn push<V>(&mut self, members: &[(Text, V)], index: usize) {
-        let Self { indexes, hasher } = self;
-        let hash = |index: &usize| hasher.hash_one(members[*index].0.as_str());
-        indexes.insert_unique(hash(&index), index, hash);
-    }
-
-    fn find<V>(&self, members: &[(Text, V)], key: &(impl Key + ?Sized)) -> Option<usize> {
-        let is = |index: &usize| members.get(*index).is_some_and(|(known, _)| key.is(known));
-        self.indexes.find(self.hasher.hash_one(key.as_str()), is).copied()
-    }
-
-    /// Removes the index of a member that is still there; those after it move up.
-    fn remove<V>(&mut self, members: &[(Text, V)], index: usize) {
-        let hash = self.hasher.hash_one(members[index].0.as_str());
-        if let Ok(found) = self.indexes.find_entry(hash, |other| *other == index) {
-            found.remove();
-        }
-        self.indexes.iter_mut().filter(|other| **other > index).for_each(|other| *other -= 1);
     }
 }
 
