@@ -151,6 +151,7 @@ impl Interpreter<'_> {
         if left.is_typed_integer() || right.is_typed_integer() {
             return Ok(Value::Null);
         }
+        self.runtime.spend_for_digits(left, right)?;
         let order = left.cmp(right);
         Ok(Value::Bool(match operator {
             Operator::Less => order == Ordering::Less,

@@ -177,6 +177,16 @@ impl<'a> Runtime<'a> {
         self.spend(1 + amount as u64 / 64)
     }
 
+    /// Spends the steps for sorting so many elements.
+    pub(super) fn spend_for_sorting(&self, elements: usize) -> Result<(), EvalError> {
+        self.spend(elements as u64 / 2)
+    }
+
+    /// Spends the steps for comparing two numbers; none for short ones.
+    pub(super) fn spend_for_digits(&self, left: &Number, right: &Number) -> Result<(), EvalError> {
+        self.spend((left.text_bytes() + right.text_bytes()) as u64 / 64)
+    }
+
     /// The compiled form of a pattern, if it was the last one.
     pub(super) fn recent_regexp(&self, pattern: &str) -> Option<Arc<Regexp>> {
         let recent = self.regexp.borrow();
@@ -214,6 +224,9 @@ impl<'a> Runtime<'a> {
 
     /// Deep equality, which spends steps. A typed integer equals no float.
     pub(super) fn equal(&self, left: &Value, right: &Value) -> Result<bool, EvalError> {
+        if let (Value::String(a), Value::String(b)) = (left, right) {
+            self.spend(a.len().min(b.len()) as u64 / 64)?;
+        }
         if left.same_storage(right) {
             return Ok(true);
         }
@@ -245,6 +258,7 @@ impl<'a> Runtime<'a> {
             }
             (Value::Number(a), Value::Number(b)) => {
                 self.note_number();
+                self.spend_for_digits(a, b)?;
                 Ok(a == b && a.is_typed_integer() == b.is_typed_integer())
             }
             _ => Ok(left == right),

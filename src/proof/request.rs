@@ -203,6 +203,12 @@ impl Case {
         (result, world.looked_up.into_inner() && !world.reads_inputs.into_inner())
     }
 
+    /// The work of making or reading it.
+    pub(super) fn work(&self) -> u64 {
+        let bytes = self.object.weight() + self.old.as_ref().map_or(0, Value::weight);
+        (bytes / BYTES_OF_WORK) as u64
+    }
+
     /// Evaluates the policies of an engine.
     pub(super) fn evaluate(&self, engine: &Engine, surroundings: &Surroundings<'_>) -> Evaluated {
         let stored = match self.answers {
@@ -237,8 +243,7 @@ impl Case {
         }
         let rules =
             report.rules().count() + ran.reports.iter().map(|policy| policy.rules.len()).sum::<usize>();
-        let bytes = self.object.weight() + self.old.as_ref().map_or(0, Value::weight);
-        let work = report.steps + ran.steps + rules as u64 * WORK_OF_RULE + (bytes / BYTES_OF_WORK) as u64;
+        let work = report.steps + ran.steps + rules as u64 * WORK_OF_RULE + self.work();
         Evaluated {
             answer,
             work,
@@ -260,7 +265,7 @@ impl Case {
 fn answer(report: &ObjectReport) -> Answer {
     for (policy, rule) in report.rules() {
         match &rule.outcome {
-            Outcome::Error(error) if error.code == Code::NoData => {
+            Outcome::Error(error) if error.code == Code::NoData || error.is_raisable_limit() => {
                 return Answer::Unknown(format!("{}: {}", rule.title(&policy.policy), error.message));
             }
             Outcome::Error(error) => {

@@ -172,6 +172,11 @@ impl RulePlace {
 }
 
 impl RuleError {
+    /// Whether a limit of this program was exceeded that an option raises. Clusters do not have it.
+    pub fn is_raisable_limit(&self) -> bool {
+        self.code == Code::EvaluationLimit && self.hint.is_some()
+    }
+
     /// An error without a hint.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), hint: None, original: None, place: None }

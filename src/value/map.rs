@@ -50,6 +50,15 @@ impl<V> Map<V> {
         Self { members: Vec::with_capacity(capacity), search: Search::default() }
     }
 
+    /// The bytes of memory of the members and of their index, but for what these refer to.
+    pub(super) fn held_bytes(&self) -> usize {
+        let index = match &self.search {
+            Search::Tags(_) => 0,
+            Search::Places(places) => places.held_bytes(),
+        };
+        self.members.capacity() * size_of::<(Text, V)>() + index
+    }
+
     /// Gives back the capacity that it does not use.
     pub fn shrink_to_fit(&mut self) {
         self.members.shrink_to_fit();

@@ -254,8 +254,6 @@ impl Value {
     /// The approximate bytes of memory that this value holds and an earlier state of it does not, counted to little more
     /// than `max`. What occurs in several places counts in each.
     pub fn bytes_beside(&self, earlier: &Self, max: usize) -> usize {
-        // A map that grew has room for as many again.
-        const MEMBER: usize = 2 * (size_of::<Text>() + size_of::<Value>() + size_of::<usize>());
         /// The bytes of a scalar.
         fn held<'v>(
             node: &'v Value,
@@ -284,7 +282,7 @@ impl Value {
                     }
                 }
                 Self::Object(members) => {
-                    sum += members.len() * MEMBER;
+                    sum += size_of::<Map>() + members.held_bytes();
                     let earlier = earlier.and_then(Self::as_object);
                     for (index, (key, member)) in members.iter().enumerate() {
                         let earlier = earlier.and_then(|earlier| earlier.get_near(key, index));

@@ -38,6 +38,11 @@ impl Number {
         text.parse::<f64>().ok()?.is_finite().then(|| Self(Repr::Text(Box::new(text.into()))))
     }
 
+    /// The bytes of its written text that are kept; none for an integer of 64 bits.
+    pub fn text_bytes(&self) -> usize {
+        if let Repr::Text(text) = &self.0 { text.len() } else { 0 }
+    }
+
     /// A number from a float, in the format of Go's JSON encoder. `None` for infinities and NaN.
     pub fn from_f64(value: f64) -> Option<Self> {
         if !value.is_finite() {

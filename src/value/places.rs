@@ -16,6 +16,10 @@ pub(super) struct Places {
 }
 
 impl Places {
+    pub(super) fn held_bytes(&self) -> usize {
+        self.indexes.allocation_size()
+    }
+
     pub(super) fn of<V>(members: &[(Text, V)]) -> Self {
         let mut places = Self { indexes: HashTable::with_capacity(members.len()), ..Self::default() };
         (0..members.len()).for_each(|index| places.push(members, index));

@@ -90,6 +90,35 @@ fn thousands_of_rules_that_change_one_object_have_a_limit() {
     }
 }
 
+/// Were they free, 20,000 comparisons of four megabytes each would take many seconds; so would a thousand sorted lists.
+#[test]
+fn comparisons_of_long_texts_and_sorted_lists_count_as_steps() {
+    let text = "x".repeat(2_000_000);
+    let members: String = (0..50_000).map(|number| format!("k{number}: '', ")).collect();
+    for (data, expression) in
+        [(format!("{{a: {text}, b: {text}}}"), "a == b"), (format!("{{{members}}}"), "length(keys(@))")]
+    {
+        let object = CONFIG_MAP.replace("{a: b}", &data);
+        let list = vec![expression; 50].join(", ");
+        let key = format!(
+            "{{key: \"{{{{ request.object.data | [{list}] | length(@) }}}}\", operator: Equals, value: 1}}"
+        );
+        let output = run_on(&object, "diff", &policy([rule(&key, "a")].into_iter()));
+        assert_eq!(output.code, Some(3), "{expression}: {}", output.stderr);
+        assert!(words(&output).contains("the limit `steps` of 1000000"), "{expression}: {}", output.stderr);
+    }
+}
+
+/// A cluster does not have this limit: that a rule exceeds it here says nothing about a conversion.
+#[test]
+fn a_conversion_that_exceeds_a_limit_is_not_said_to_differ() {
+    let folder = Folder::new(&[("policy.yaml", &policy([rule("", "a")].into_iter()))]);
+    let output = folder.run(&["convert", "-p", "policy.yaml", "--limit", "report-bytes=1"]);
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    let expected = "not everything can be compared: p/r0: the changes of all rules exceed the limit";
+    assert!(words(&output).contains(expected), "{}", output.stderr);
+}
+
 #[test]
 fn thousands_of_preconditions_are_explained() {
     let condition = "{key: '{{ request.object.data.a }}', operator: Equals, value: b}, ";

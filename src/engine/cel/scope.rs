@@ -15,6 +15,9 @@ const MAX_MUTATED_BYTES: usize = 1 << 30;
 /// So many mutations stay below that on all but enormous objects.
 const UNCOUNTED_MUTATIONS: usize = 64;
 
+/// Each of many mutations takes one step for so many bytes of the object.
+const BYTES_OF_STEP: usize = 32;
+
 /// The variables of one run of a policy: one object, one binding, one parameter.
 pub(super) struct Scope<'a> {
     pub(super) evaluation: &'a Evaluation<'a>,
@@ -160,7 +163,9 @@ impl<'a> Scope<'a> {
         if self.variant.mutations.len() <= UNCOUNTED_MUTATIONS {
             return true;
         }
-        let bytes = self.mutated_bytes.get().saturating_add(object.weight());
+        let weight = object.weight();
+        self.evaluation.add_steps((weight / BYTES_OF_STEP) as u64);
+        let bytes = self.mutated_bytes.get().saturating_add(weight);
         self.mutated_bytes.set(bytes);
         bytes <= MAX_MUTATED_BYTES
     }

@@ -36,6 +36,7 @@ fn items(call: &Invocation<'_>) -> SearchResult {
     };
     let list = match call.value(0) {
         Value::Object(members) => {
+            call.runtime.spend_for_sorting(members.len())?;
             sorted(members).into_iter().map(|(key, value)| item(key.clone().into(), value)).collect()
         }
         _ => {
@@ -48,11 +49,13 @@ fn items(call: &Invocation<'_>) -> SearchResult {
 
 fn keys(call: &Invocation<'_>) -> SearchResult {
     let mut keys: Vec<_> = call.object(0).map(|(key, _)| key.clone()).collect();
+    call.runtime.spend_for_sorting(keys.len())?;
     keys.sort_unstable();
     Ok(Value::array(keys.into_iter().map(Value::String).collect()))
 }
 
 fn values(call: &Invocation<'_>) -> SearchResult {
+    call.runtime.spend_for_sorting(call.object(0).count())?;
     let members = call.value(0).as_object().map(sorted).unwrap_or_default();
     Ok(Value::array(members.into_iter().map(|(_, value)| value.clone()).collect()))
 }

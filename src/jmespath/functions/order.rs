@@ -39,6 +39,7 @@ fn order(left: &Value, right: &Value) -> Option<Ordering> {
 }
 
 fn sort(call: &Invocation<'_>) -> SearchResult {
+    call.runtime.spend_for_sorting(call.list(0).len())?;
     let mut sorted = call.list(0).to_vec();
     sorted.sort_by(|left, right| order(left, right).unwrap_or(Ordering::Equal));
     Ok(Value::array(sorted))
@@ -46,6 +47,7 @@ fn sort(call: &Invocation<'_>) -> SearchResult {
 
 fn sort_by(call: &Invocation<'_>) -> SearchResult {
     let mut keyed = keyed(call)?;
+    call.runtime.spend_for_sorting(keyed.len())?;
     if let [(first, _), rest @ ..] = keyed.as_slice()
         && !rest.is_empty()
     {

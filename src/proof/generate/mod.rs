@@ -32,6 +32,9 @@ const FIRST_BATCH: usize = 4;
 /// From how many requests of one kind others are made.
 const MAX_STARTS: usize = 24;
 
+/// The search for further ways through the policies takes at most so large a part of the work.
+const SHARE_OF_SEARCH: u64 = 4;
+
 /// Which share of its requests each round may use, in percent.
 const SHARES: [usize; 4] = [45, 30, 10, 15];
 
@@ -239,6 +242,7 @@ impl<'a, 'k> KindRun<'a, 'k> {
     /// Objects with random values of the conditions, of which those are kept that go a way of their own.
     fn search(&mut self, smallest: &Case) {
         let tries = (self.limit / 10).clamp(8, 120);
+        let most = self.spent.saturating_add(self.work / SHARE_OF_SEARCH);
         let mut random = Random(self.generator.seed ^ 0x5eed);
         let mut cases = Vec::new();
         for _ in 0..tries {
@@ -256,6 +260,10 @@ impl<'a, 'k> KindRun<'a, 'k> {
             let request = &self.plan.requests;
             let extra = (!request.is_empty() && random.below(3) == 0).then(|| random.below(request.len()));
             for edit in edits.iter().chain(extra.and_then(|number| request.get(number))) {
+                if self.spent > most {
+                    break;
+                }
+                self.spent = self.spent.saturating_add(case.work());
                 if let Some(next) = edit.apply(&case, &self.context)
                     && self.context.schemas.admits(&next.object)
                 {
@@ -379,6 +387,7 @@ impl<'a, 'k> KindRun<'a, 'k> {
 
     /// Whether a request is new and can reach admission.
     fn is_fresh(&mut self, case: &Case) -> bool {
+        self.spent = self.spent.saturating_add(case.work());
         self.context.schemas.admits(&case.object)
             && GroupVersionKind::of(&case.object).as_ref() == Some(self.context.kind)
             && self.shared.known.insert(hash(&case.identity()))

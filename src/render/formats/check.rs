@@ -128,14 +128,15 @@ impl CheckWriter {
         let weight = report.before.weight();
         let group = self.groups.entry(key(finding)).or_insert_with(|| Group::new(view.origin(object)));
         group.objects += 1;
-        group.add(finding);
-        group.add_object(report.object.as_ref());
+        // First, because it takes the most memory.
         if weight < group.weight {
             group.weight = weight;
             group.origin = view.origin(object);
             group.places = [object_place(view, object), rule_place(view.places, report, finding)];
             group.show(report, finding);
         }
+        group.add(finding);
+        group.add_object(report.object.as_ref());
     }
 
     /// Adds a finding on a generated object, unless an object of the run has it.
