@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::value::{Pointer, Value};
-use crate::yaml::{Document, Limits, Source, parse_value, print, read};
+use crate::yaml::{Document, Limits, Source, is_printable, parse_value, print, read};
 
 use super::comments::Comments;
 
@@ -34,7 +34,8 @@ impl Output {
         for (pointer, comments) in &self.comments {
             let Some(start) = document.span(pointer).map(|span| span.start) else { continue };
             let (line, indent) = line_of(&text, start);
-            let lines = comments.iter().map(|comment| format!("{}# {comment}\n", " ".repeat(indent)));
+            let written = |comment: &String| format!("{}# {}\n", " ".repeat(indent), on_one_line(comment));
+            let lines = comments.iter().map(written);
             edits.push((line..line, lines.collect()));
         }
         let spec = Pointer::ROOT.key("spec");
@@ -51,6 +52,15 @@ impl Output {
         }
         head + &text
     }
+}
+
+/// A comment without what would end its line, or what no YAML document may have: a rule may have any name.
+fn on_one_line(comment: &str) -> String {
+    let mut line = String::new();
+    for c in comment.chars() {
+        if c == '\t' || is_printable(c) { line.push(c) } else { line.extend(c.escape_unicode()) }
+    }
+    line
 }
 
 /// The start of the line of an offset, and its indentation.

@@ -156,7 +156,11 @@ impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
         match (&self.0, &other.0) {
             (Repr::Int(a) | Repr::Typed(a), Repr::Int(b) | Repr::Typed(b)) => a.cmp(b),
-            _ => self.decimal().cmp(&other.decimal()),
+            // The nearest floats have the same order, where they differ.
+            _ => match self.as_f64().total_cmp(&other.as_f64()) {
+                order if self.as_f64() != other.as_f64() => order,
+                _ => self.decimal().cmp(&other.decimal()),
+            },
         }
     }
 }

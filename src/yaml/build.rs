@@ -12,6 +12,9 @@ use super::{ErrorKind, Limit, Limits};
 /// The maximum number of listed errors of one document.
 const MAX_ERRORS: usize = 100;
 
+/// So many bytes of a text count as a node.
+const BYTES_OF_NODE: usize = 128;
+
 /// From so many nodes on, lists and mappings are stored without spare room.
 const MANY_NODES: usize = 100_000;
 
@@ -234,7 +237,9 @@ fn merge(members: &mut Map, offsets: Offsets<'_>, node: &Node) -> Result<(), Err
 
 impl EventReceiver for Builder<'_> {
     fn scalar(&mut self, scalar: Scalar<'_>, anchor: usize, at: Range<usize>) -> Result<(), ReadError> {
-        self.total += 1;
+        // A long text is as many nodes: it may be repeated by aliases.
+        let nodes = 1 + at.len() / BYTES_OF_NODE;
+        self.total += nodes;
         let offset = at.start;
         let as_key = self.expects_key().is_some();
         if as_key && scalar.is_merge() {
@@ -249,7 +254,7 @@ impl EventReceiver for Builder<'_> {
         if as_key {
             let key = self.keys.of(&resolved).map_err(|error| ReadError { offset, error })?;
             if anchor > 0 {
-                self.remember(anchor, &value_of(resolved).0, 1, 0);
+                self.remember(anchor, &value_of(resolved).0, nodes, 0);
             }
             self.set_key(Key::Name(key, offset));
             return Ok(());
@@ -258,7 +263,7 @@ impl EventReceiver for Builder<'_> {
         if !finite {
             self.note(offset, Problem::Other(ErrorKind::NotFinite))?;
         }
-        self.remember(anchor, &value, 1, 0);
+        self.remember(anchor, &value, nodes, 0);
         self.add(Node { value, height: 0, alias: false })
     }
 

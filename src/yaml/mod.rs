@@ -33,7 +33,7 @@ pub use error::{ErrorKind, SyntaxError};
 pub use limits::{Limit, Limits};
 pub use position::{Origin, Position};
 pub use print::{print, print_document};
-pub use quote::changes_direction;
+pub use quote::{changes_direction, is_printable};
 pub use read::{MAX_ERRORS, parse_value, read};
 pub use scalar::resolve;
 pub use section::{Section, Sections};

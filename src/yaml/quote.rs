@@ -109,7 +109,7 @@ pub const fn changes_direction(c: char) -> bool {
 }
 
 /// Whether no reader needs the character escaped, none breaks a line at it, and the text looks as it is.
-pub(super) fn is_printable(c: char) -> bool {
+pub fn is_printable(c: char) -> bool {
     match c {
         ' '..='~' => true,
         c if changes_direction(c) => false,

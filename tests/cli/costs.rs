@@ -109,6 +109,29 @@ fn comparisons_of_long_texts_and_sorted_lists_count_as_steps() {
     }
 }
 
+/// Each element of the patch is for each of the object: ten million merges took half a minute.
+#[test]
+fn elements_that_share_a_merge_key_count_as_steps() {
+    let list = |image: &str| format!("{{name: c, image: {image}}}, ").repeat(2_500);
+    let object =
+        format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{containers: [{}]}}\n", list("a"));
+    let rule = format!("    mutate: {{patchStrategicMerge: {{spec: {{containers: [{}]}}}}}}\n", list("b"));
+    let output = run_on(&object, "diff", &policy([rule].into_iter()).replace("[ConfigMap]", "[Pod]"));
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    assert!(words(&output).contains("more than 1000000 steps"), "{}", output.stderr);
+}
+
+/// A megabyte that is repeated 800 times took two gigabytes.
+#[test]
+fn aliases_of_long_texts_have_a_limit() {
+    let text = "y".repeat(1_000_000);
+    let aliases: String = (0..800).map(|number| format!(", k{number}: *a")).collect();
+    let object = CONFIG_MAP.replace("{a: b}", &format!("{{x: &a {text}{aliases}}}"));
+    let output = run_on(&object, "diff", &policy([rule("", "a")].into_iter()));
+    assert_eq!(output.code, Some(2), "{}", output.stderr);
+    assert!(words(&output).contains("yaml-alias-nodes"), "{}", output.stderr);
+}
+
 /// A cluster does not have this limit: that a rule exceeds it here says nothing about a conversion.
 #[test]
 fn a_conversion_that_exceeds_a_limit_is_not_said_to_differ() {

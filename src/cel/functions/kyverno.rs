@@ -161,7 +161,10 @@ fn md5_hex(meter: &mut Meter, args: &[Val]) -> Result {
 
 /// Numbers are doubles.
 fn unmarshal(meter: &mut Meter, args: &[Val]) -> Result {
+    /// So many bytes take as long as looking at a value.
+    const BYTES_PER_VISIT: usize = 8;
     let text = args::text(args, 0)?;
+    meter.visit_items(text.len() / BYTES_PER_VISIT)?;
     meter.make(text.len())?;
     let value = JsonReader::new(text).last_wins().read();
     let value = value.map_err(|error| EvalError::failed(error.to_string()))?;

@@ -127,6 +127,8 @@ pub struct PolicyLoader {
     /// Bindings with their origins.
     bindings: Vec<(Binding, String)>,
     refused: Refused,
+    /// The files that cannot be read.
+    refused_files: BTreeSet<String>,
     /// The patterns of the choice that name nothing.
     unmatched: PolicyChoice,
     /// The origin of each policy, by kind and name.
@@ -222,7 +224,7 @@ impl PolicyLoader {
 
     fn refuse_files(&mut self, errors: Vec<SourceError>) {
         for file in errors.iter().filter_map(SourceError::file) {
-            if !self.refused.files.contains(&file) {
+            if self.refused_files.insert(file.clone()) {
                 self.refused.files.push(file);
             }
         }

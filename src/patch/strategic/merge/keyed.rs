@@ -117,6 +117,9 @@ impl Merger<'_> {
             self.tracker.reach(Divergence::DuplicateMergeKey);
         }
         for index in found {
+            if found.len() > 1 {
+                self.steps.count()?;
+            }
             if merge.touched[*index] {
                 self.tracker.reach(Divergence::DuplicateMergeKey);
             }
