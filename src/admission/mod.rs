@@ -28,6 +28,8 @@ use std::sync::Arc;
 use crate::resources::is_local_group;
 use crate::value::{GroupVersionKind, Pointer, Value};
 
+use room::Room;
+
 pub use required::{minimal, minimal_at, missing_required, without_dropped};
 pub use restore::restore;
 pub use schema::{Forms, ListMerge, ListType, MapType, Schema};
@@ -207,7 +209,8 @@ impl Admission {
     ) -> Result<Value, NotAdmitted> {
         if let Some(id) = TypeId::of_kind(kind) {
             let mut decoded = normalize::normalize(id, object, known)?;
-            let room = room::Room::new();
+            // What decoding added has room of its own.
+            let room = Room::new();
             setters::apply(id, &mut decoded, known, &room);
             return room.check().map(|()| decoded);
         }

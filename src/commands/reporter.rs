@@ -1,5 +1,6 @@
 //! Diagnostics on standard error, and the exit code that follows from them.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Display};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
@@ -41,6 +42,8 @@ pub(super) struct Reporter {
     /// The last error of a cluster, which is not repeated.
     last_cluster_error: String,
     gaps: MissingData,
+    /// The unread files among them: each is listed once.
+    unread_files: BTreeSet<String>,
     /// The notes that were printed, for results that repeat them.
     notes: Vec<Note>,
     /// The first errors and the first notes, for results that repeat them.
@@ -151,6 +154,7 @@ impl Reporter {
             is_coloured: Color::Auto.is_wanted(io::stderr().is_terminal()),
             last_cluster_error: String::new(),
             gaps: MissingData::default(),
+            unread_files: BTreeSet::new(),
             notes: Vec::new(),
             diagnostics: Vec::new(),
             held: None,
@@ -267,7 +271,7 @@ impl Reporter {
         let policies = policies.iter().map(|name| printable_line(name));
         self.gaps.refused_policies.extend(policies);
         for file in files.iter().map(|file| printable_line(file)) {
-            if !self.gaps.unread_files.contains(&file) {
+            if self.unread_files.insert(file.clone()) {
                 self.gaps.unread_files.push(file);
             }
         }

@@ -35,11 +35,9 @@ pub(super) fn run(
         if is_exempt(evaluation) {
             return without_policies(evaluation, object);
         }
-        let (policies, after, mut steps) = run_all(evaluation);
-        if notes == Notes::Absent {
-            steps.clear();
-        }
-        let mut order = order_check::check(evaluation, &steps);
+        let (policies, after, steps) = run_all(evaluation);
+        let compares = notes == Notes::Compared;
+        let mut order = if compares { order_check::check(evaluation, &steps) } else { Vec::new() };
         for result in
             order.iter_mut().filter_map(|one| one.results.as_mut()).flat_map(|results| results.iter_mut())
         {
@@ -51,13 +49,10 @@ pub(super) fn run(
             object: evaluation.identity.cloned(),
             before: object.clone(),
             // A run that exceeds a limit fails, and needs no other one to compare with.
-            view: if notes == Notes::Absent
-                || evaluation.exceeds_memory()
-                || evaluation.exceeded_steps(0).is_some()
-            {
-                ViewReport::default()
-            } else {
+            view: if compares && !evaluation.exceeds_memory() && evaluation.exceeded_steps(0).is_none() {
                 views::report(evaluation, (&policies, &steps), &after)
+            } else {
+                ViewReport::default()
             },
             after,
             unknown: MissingInputs {

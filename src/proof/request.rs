@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use crate::admission::minimal;
 use crate::diagnostics::Code;
 use crate::engine::{Engine, Lookup, LookupError, LookupSource, TargetLookup, World};
-use crate::policy::UserInfo;
-use crate::report::{ObjectReport, Outcome};
+use crate::policy::{Policy, UserInfo};
+use crate::report::{ObjectReport, Outcome, RuleError};
 use crate::resources::{KindResource, Resources, builtin_resource};
 use crate::secrets::Secrets;
 use crate::semantics::DivergenceSet;
@@ -218,7 +218,7 @@ impl Case {
         let (looked_up, reads_inputs) = <(AtomicBool, AtomicBool)>::default();
         let world = CaseWorld { case: self, surroundings, stored: &stored, looked_up, reads_inputs };
         let report = engine.mutate_alone(&self.object, self.old.as_ref(), &world);
-        let mut answer = answer(&report);
+        let mut answer = answer(engine, &report);
         let mut seen = Seen::default();
         let mut ran = Ran::default();
         if let Answer::Admitted(after) = &answer
@@ -262,10 +262,20 @@ impl Case {
     }
 }
 
-fn answer(report: &ObjectReport) -> Answer {
+fn answer(engine: &Engine, report: &ObjectReport) -> Answer {
+    // In a cluster, classic policies have no limits.
+    let is_classic = |name: &Text| {
+        let mut policies = engine.policies().policies().iter();
+        policies.any(|policy| matches!(policy, Policy::Classic(_)) && policy.full_name() == *name)
+    };
+    let is_unknown = |policy: &Text, error: &RuleError| match error.code {
+        Code::NoData => true,
+        Code::EvaluationLimit => error.is_raisable_limit() || is_classic(policy),
+        _ => false,
+    };
     for (policy, rule) in report.rules() {
         match &rule.outcome {
-            Outcome::Error(error) if error.code == Code::NoData || error.is_raisable_limit() => {
+            Outcome::Error(error) if is_unknown(&policy.policy, error) => {
                 return Answer::Unknown(format!("{}: {}", rule.title(&policy.policy), error.message));
             }
             Outcome::Error(error) => {

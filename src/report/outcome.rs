@@ -172,7 +172,7 @@ impl RulePlace {
 }
 
 impl RuleError {
-    /// Whether a limit of this program was exceeded that an option raises. Clusters do not have it.
+    /// Whether a limit was exceeded that an option raises: clusters have none of these, but have limits of CEL.
     pub fn is_raisable_limit(&self) -> bool {
         self.code == Code::EvaluationLimit && self.hint.is_some()
     }

@@ -157,8 +157,8 @@ impl Ord for Number {
         match (&self.0, &other.0) {
             (Repr::Int(a) | Repr::Typed(a), Repr::Int(b) | Repr::Typed(b)) => a.cmp(b),
             // The nearest floats have the same order, where they differ.
-            _ => match self.as_f64().total_cmp(&other.as_f64()) {
-                order if self.as_f64() != other.as_f64() => order,
+            _ => match self.as_f64().partial_cmp(&other.as_f64()) {
+                Some(order) if order.is_ne() => order,
                 _ => self.decimal().cmp(&other.decimal()),
             },
         }

@@ -90,7 +90,7 @@ fn thousands_of_rules_that_change_one_object_have_a_limit() {
     }
 }
 
-/// Were they free, 20,000 comparisons of four megabytes each would take many seconds; so would a thousand sorted lists.
+/// Were they free, a rule could compare four megabytes 10,000 times in a second, and sort 50,000 keys 500 times in three.
 #[test]
 fn comparisons_of_long_texts_and_sorted_lists_count_as_steps() {
     let text = "x".repeat(2_000_000);
@@ -109,7 +109,7 @@ fn comparisons_of_long_texts_and_sorted_lists_count_as_steps() {
     }
 }
 
-/// Each element of the patch is for each of the object: ten million merges took half a minute.
+/// Each element of the patch is for each of the object: 10,000 times 10,000 took half a minute.
 #[test]
 fn elements_that_share_a_merge_key_count_as_steps() {
     let list = |image: &str| format!("{{name: c, image: {image}}}, ").repeat(2_500);
@@ -333,9 +333,9 @@ fn the_rows_of_a_suite_have_a_limit() {
     assert_eq!(output.stdout.matches(expected).count(), 1, "{}", output.stderr);
 }
 
-/// Were all defaults set, this would take two gigabytes.
+/// Were all defaults of the custom resource set, this would take two gigabytes.
 #[test]
-fn defaults_of_custom_resources_have_a_limit() {
+fn defaults_have_a_limit() {
     let properties: String =
         (0..200).map(|number| format!("p{number}: {{type: string, default: x}}, ")).collect();
     let definition = format!(

@@ -109,7 +109,7 @@ pub enum PolicyNote {
 pub struct Refused {
     /// The names of the refused policies.
     pub policies: Vec<String>,
-    /// The files that cannot be read.
+    /// The files that cannot be read, once for each error.
     pub files: Vec<String>,
     /// All errors, in input order.
     pub errors: Vec<SourceError>,
@@ -127,8 +127,6 @@ pub struct PolicyLoader {
     /// Bindings with their origins.
     bindings: Vec<(Binding, String)>,
     refused: Refused,
-    /// The files that cannot be read.
-    refused_files: BTreeSet<String>,
     /// The patterns of the choice that name nothing.
     unmatched: PolicyChoice,
     /// The origin of each policy, by kind and name.
@@ -223,11 +221,7 @@ impl PolicyLoader {
     }
 
     fn refuse_files(&mut self, errors: Vec<SourceError>) {
-        for file in errors.iter().filter_map(SourceError::file) {
-            if self.refused_files.insert(file.clone()) {
-                self.refused.files.push(file);
-            }
-        }
+        self.refused.files.extend(errors.iter().filter_map(SourceError::file));
         self.refused.errors.extend(errors);
     }
 

@@ -258,10 +258,10 @@ impl<'k> ElementIndex<'k> {
     }
 
     /// The indexes of the elements with these keys, in order.
-    fn places(&self, tuple: &KeyTuple) -> Vec<usize> {
-        let Some((number, _, first)) = self.by_tuple.get_full(tuple) else { return Vec::new() };
-        let others = self.others.get(&number).into_iter().flatten();
-        std::iter::once(first).chain(others).copied().collect()
+    fn places(&self, tuple: &KeyTuple) -> impl Iterator<Item = usize> + use<'_, 'k> {
+        let found = self.by_tuple.get_full(tuple);
+        let others = found.and_then(|(number, ..)| self.others.get(&number)).into_iter().flatten();
+        found.map(|(.., first)| first).into_iter().chain(others).copied()
     }
 
     /// The index of the first element with these keys; keys that are missing on both sides are equal.
@@ -273,13 +273,14 @@ impl<'k> ElementIndex<'k> {
         let is_found = |index: &usize| {
             self.alive[*index] && (tuple.iter().any(|text| !text.is_empty()) || is_blank(index))
         };
-        self.places(tuple).into_iter().find(is_found)
+        self.places(tuple).find(is_found)
     }
 
     /// Removes the elements with these keys. A missing key matches any; empty elements are removed as well.
     fn remove(&mut self, tuple: &KeyTuple) {
         if tuple.iter().all(|text| !text.is_empty()) {
-            for index in self.places(tuple) {
+            let places: Vec<usize> = self.places(tuple).collect();
+            for index in places {
                 self.alive[index] = false;
             }
             return;
