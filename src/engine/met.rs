@@ -34,7 +34,9 @@ impl Met {
         let policies = policies.policies();
         let row = self.policies.get(changing)?.get_or_init(|| {
             let mut changes = PathSet::default();
-            rules(&policies[changing]).for_each(|rule| changes.extend(&rule.writes.with_whole_lists()));
+            for rule in rules(&policies[changing]) {
+                changes.extend(&rule.writes.with_whole_lists());
+            }
             let is_met = |policy: &Policy| {
                 rules(policy).any(|rule| rule.reads.intersects(&changes) || rule.writes.intersects(&changes))
             };

@@ -55,6 +55,11 @@ impl Meta {
         }
     }
 
+    /// Whether another policy has the same name in reports.
+    pub fn has_name_of(&self, other: &Self) -> bool {
+        self.name == other.name && self.namespace == other.namespace
+    }
+
     /// Whether the policy may concern an object: a namespaced policy is for its namespace.
     pub fn admits(&self, candidate: &Candidate<'_>) -> bool {
         self.namespace.as_deref().is_none_or(|namespace| namespace == candidate.namespace)

@@ -180,6 +180,13 @@ impl<'p> Candidates<'p> {
         Walk::new(self, candidate)
     }
 
+    /// Those of [`Candidates::walk`] for a changed object that it does not find for the object before.
+    pub fn gained(self, before: &Candidate<'_>, candidate: &Candidate<'_>) -> Walk<'p> {
+        let mut walk = Walk::of(self, Vec::new());
+        walk.update(before, candidate);
+        walk
+    }
+
     /// The policy with a number, if it is one of these, and its parts as in [`Candidates::all`].
     pub fn at(self, number: usize) -> Option<(&'p Policy, Cow<'p, [usize]>)> {
         self.at_behind(&mut [0; INDEXES], number)
@@ -245,6 +252,10 @@ impl<'p> Walk<'p> {
             numbers.dedup();
         }
         numbers.reverse();
+        Self::of(candidates, numbers)
+    }
+
+    fn of(candidates: Candidates<'p>, numbers: Vec<usize>) -> Self {
         let (gained, known) = (BTreeSet::new(), BTreeSet::new());
         Self { candidates, numbers, gained, known, last: None, behind: [0; INDEXES] }
     }

@@ -254,18 +254,30 @@ impl Value {
     /// The approximate bytes of memory that this value holds and an earlier state of it does not, counted to little more
     /// than `max`. What occurs in several places counts in each.
     pub fn bytes_beside(&self, earlier: &Self, max: usize) -> usize {
-        /// The bytes of a scalar.
+        /// Whether nothing is held for a node beside one that is likely its earlier state, or any other one.
+        #[inline]
+        fn is_free(node: &Value, near: Option<&Value>) -> bool {
+            match (node, near) {
+                (Value::Null | Value::Bool(_) | Value::Number(_), _) => true,
+                (Value::String(text), _) if !text.is_heap_allocated() => true,
+                (Value::String(text), Some(Value::String(near))) => text.as_ptr() == near.as_ptr(),
+                (Value::Array(_) | Value::Object(_), Some(near)) => node.same_storage(near),
+                _ => false,
+            }
+        }
+        /// The bytes of a text. Lists and objects are left open.
         fn held<'v>(
             node: &'v Value,
             earlier: Option<&'v Value>,
             open: &mut Vec<(&'v Value, Option<&'v Value>)>,
         ) -> usize {
-            match (node, earlier) {
-                (Value::Null | Value::Bool(_) | Value::Number(_), _) => {}
-                (node, Some(earlier)) if node.same_storage(earlier) => {}
-                (Value::String(text), _) => return text.len(),
-                (Value::Array(_) | Value::Object(_), _) => open.push((node, earlier)),
+            if is_free(node, earlier) {
+                return 0;
             }
+            if let Value::String(text) = node {
+                return text.len();
+            }
+            open.push((node, earlier));
             0
         }
         let mut open = Vec::with_capacity(16);
@@ -277,16 +289,20 @@ impl Value {
             match node {
                 Self::Array(items) => {
                     sum += items.len() * size_of::<Self>();
+                    let earlier = earlier.and_then(Self::as_array).unwrap_or_default();
                     for (index, item) in items.iter().enumerate() {
-                        sum += held(item, earlier.and_then(|earlier| earlier.at(index)), &mut open);
+                        sum += held(item, earlier.get(index), &mut open);
                     }
                 }
                 Self::Object(members) => {
                     sum += size_of::<Map>() + members.held_bytes();
                     let earlier = earlier.and_then(Self::as_object);
                     for (index, (key, member)) in members.iter().enumerate() {
-                        let earlier = earlier.and_then(|earlier| earlier.get_near(key, index));
-                        sum += held(member, earlier, &mut open);
+                        let near = earlier.and_then(|earlier| earlier.get_index(index));
+                        if !is_free(member, near.map(|(_, near)| near)) {
+                            let earlier = earlier.and_then(|earlier| earlier.get_near(key, index));
+                            sum += held(member, earlier, &mut open);
+                        }
                     }
                 }
                 Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => {}

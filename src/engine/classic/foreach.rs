@@ -24,7 +24,7 @@ pub(super) fn run(
     context: &mut Context<'_>,
     merge_context: &MergeContext<'_>,
 ) -> Result<Outcome, RuleError> {
-    let mut loops = Loops { context, merge_context, missing: Vec::new() };
+    let mut loops = Loops { context, merge_context, missing: Vec::new(), weighed: Weighed::default() };
     let after = loops.run_all(entries, object, &Place::default())?;
     if after == *object {
         let missing = std::mem::take(&mut loops.missing);
@@ -47,6 +47,27 @@ struct Loops<'a, 'c> {
     merge_context: &'a MergeContext<'a>,
     /// Lists that do not exist.
     missing: Vec<Text>,
+    weighed: Weighed,
+}
+
+/// The bytes of the object, which is not weighed again for each element: one patch adds little to it.
+#[derive(Default)]
+struct Weighed {
+    bytes: usize,
+    /// For so many elements more.
+    left: u8,
+}
+
+impl Weighed {
+    const ELEMENTS: u8 = 8;
+
+    fn bytes(&mut self, object: &Value) -> usize {
+        if self.left == 0 {
+            *self = Self { bytes: object.weight(), left: Self::ELEMENTS };
+        }
+        self.left -= 1;
+        self.bytes
+    }
 }
 
 impl Loops<'_, '_> {
@@ -112,6 +133,8 @@ impl Loops<'_, '_> {
             let message = format!("too many elements in loops (limit foreach-iterations={maximum})");
             RuleError::new(Code::EvaluationLimit, message).with_hint(self.limit_hint("foreach-iterations"))
         })?;
+        // Once, and not for each element.
+        self.context.insert_object();
         let checkpoint = self.context.checkpoint();
         let mut current = object.clone();
         let indexes: Box<dyn Iterator<Item = usize>> = if entry.is_descending() {
@@ -178,7 +201,8 @@ impl Loops<'_, '_> {
             }
         };
         // The cost of a patch grows with the object, which may grow with each element.
-        self.spend(object.weight() / Limits::LOOP_BYTES)?;
+        let bytes = self.weighed.bytes(object);
+        self.spend(bytes / Limits::LOOP_BYTES)?;
         Ok(match patch(one, object, self.context, self.merge_context)? {
             Outcome::Patched { after, .. } => (Some(after), ElementOutcome::Changed),
             Outcome::Skipped(reason) => {

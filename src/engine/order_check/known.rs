@@ -2,10 +2,11 @@
 
 use std::cell::OnceCell;
 
-use crate::policy::Policy;
 use crate::value::{Change, PathSet, Value, changes};
 
 use crate::engine::rerun::{after_same_effect, with_members};
+
+use super::concerned::Concerned;
 
 /// So many states of an object are compared with one, to find out whether a policy does the same with it.
 const MAX_COMPARED: usize = 8;
@@ -53,12 +54,8 @@ fn differences(before: &Value, after: &Value) -> PathSet {
 
 /// What a policy does with an object, and whether it fails, if it ran on another state that differs in nothing that it may
 /// read or write.
-pub(super) fn known_effect(
-    policy: &Policy,
-    parts: &[usize],
-    results: &[Known],
-    object: &Value,
-) -> Option<(Value, bool)> {
+pub(super) fn known_effect(policy: &Concerned<'_>, object: &Value) -> Option<(Value, bool)> {
+    let Concerned { policy, parts, results, .. } = policy;
     results.iter().rev().take(MAX_COMPARED).find_map(|known| {
         let before = &known.before;
         let mut rules = parts.iter().filter_map(|part| policy.paths(*part));

@@ -2,12 +2,12 @@
 //!
 //! Other orders are evaluated only where a policy changed a path that another one may read or write.
 
+mod concerned;
 mod known;
 
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::{Policy, PolicyException};
@@ -18,6 +18,7 @@ use super::evaluation::{Evaluation, PolicyRun};
 use super::family;
 use super::rerun::ListPairs;
 
+use concerned::{Concerned, ConcernedPolicies};
 use known::{Known, have_same_metadata, known_effect};
 
 /// Up to so many policies in conflict, all their orders are evaluated.
@@ -53,18 +54,16 @@ struct Search<'a> {
     evaluation: &'a Evaluation<'a>,
     /// What policies changed in the order of the run.
     steps: &'a [Step],
-    /// The policies that concern some state of the object, and their parts.
-    policies: BTreeMap<usize, (&'a Policy, Cow<'a, [usize]>)>,
+    /// The policies that concern some state of the object.
+    policies: ConcernedPolicies<'a>,
     /// Whether these are all that may concern an object of the kind.
     has_all_policies: bool,
-    /// What policies changed in some order.
-    changes: BTreeMap<usize, PathSet>,
-    /// The maps that they created.
+    /// The maps that policies created in some order.
     created: PathSet,
+    /// Whether maps or policies were found since policies were last compared with these maps.
+    has_new_maps: bool,
     /// Pairs of policies of which one changed what the other may read or write.
     conflicts: BTreeSet<(usize, usize)>,
-    /// What each policy did with each state of the object that it was evaluated on.
-    results: BTreeMap<usize, Vec<Known>>,
     /// How often a policy may still be evaluated.
     left: usize,
     /// The bytes that further results may hold.
@@ -73,6 +72,13 @@ struct Search<'a> {
 
 /// More evaluations than [`MAX_EVALUATIONS`] are needed, or their results hold too much.
 struct TooMany;
+
+/// What depends on the order of policies in conflict.
+struct Group {
+    policies: Vec<usize>,
+    conflicts: Vec<(usize, usize)>,
+    found: Vec<OrderDependence>,
+}
 
 /// How policies leave the object.
 #[derive(Clone, PartialEq)]
@@ -87,101 +93,134 @@ impl<'a> Search<'a> {
         let mut search = Search {
             evaluation,
             steps,
-            policies: BTreeMap::new(),
+            policies: ConcernedPolicies::default(),
             has_all_policies: false,
-            changes: BTreeMap::new(),
             created: PathSet::default(),
+            has_new_maps: true,
             conflicts: BTreeSet::new(),
-            results: BTreeMap::new(),
             left: MAX_EVALUATIONS,
             bytes_left: evaluation.engine.settings.limits.report_bytes.saturating_mul(REPORTS),
         };
-        search.find_policies(&evaluation.placed.object);
+        search.find_policies(None, &evaluation.placed.object);
         for Step { number, before, after } in steps {
             if !have_same_metadata(before, after) {
-                search.find_policies(after);
+                search.find_policies(Some(before), after);
             }
             let known = Known::new(before.clone(), after.clone(), false);
             search.note(*number, known.differences());
-            search.results.entry(*number).or_default().push(known);
+            search.keep(*number, known);
         }
         search
     }
 
     /// Evaluates the policies in conflict in other orders, until these show no further conflict.
     fn run(&mut self) -> Vec<OrderDependence> {
-        let mut found = Vec::new();
+        let mut groups: Vec<Group> = Vec::new();
+        let found = |groups: Vec<Group>| groups.into_iter().flat_map(|group| group.found).collect();
         loop {
             let known = self.conflicts.len();
             self.find_conflicts();
             if self.conflicts.len() == known {
-                return found;
+                return found(groups);
             }
-            let groups = groups(&self.conflicts);
-            let next: Vec<_> = groups.iter().flat_map(|group| self.compare(group)).collect();
-            if self.left == 0 && !found.is_empty() {
-                return found;
+            let next = self.groups().into_iter().map(|(policies, conflicts)| {
+                let is_same = |known: &&Group| known.policies == policies && known.conflicts == conflicts;
+                let found = match groups.iter().find(is_same) {
+                    Some(known) => known.found.clone(),
+                    None => self.compare(&policies, &conflicts),
+                };
+                Group { policies, conflicts, found }
+            });
+            let next = next.collect();
+            if self.left == 0 && groups.iter().any(|group| !group.found.is_empty()) {
+                return found(groups);
             }
-            found = next;
+            groups = next;
         }
     }
 
-    /// Adds the policies that concern a state of the object.
-    fn find_policies(&mut self, object: &Value) {
-        let candidates = self.evaluation.policies;
+    /// Adds the policies that concern a state of the object. Those that concern the state before it, from which a policy
+    /// made it, are known.
+    fn find_policies(&mut self, before: Option<&Value>, object: &Value) {
+        let Self { evaluation, policies, .. } = self;
         if self.has_all_policies {
             return;
         }
-        if self.evaluation.needs_all(object) {
-            let all = candidates.numbered().map(|(number, policy, parts)| (number, (policy, parts)));
-            self.policies.extend(all);
+        let (candidates, known) = (evaluation.policies, policies.len());
+        if evaluation.needs_all(object) {
+            policies.add(candidates.numbered());
+        } else if let Some(before) = before {
+            policies.add(
+                candidates.gained(&evaluation.candidate(before, None), &evaluation.candidate(object, None)),
+            );
         } else {
-            for (number, policy, parts) in candidates.walk(&self.evaluation.candidate(object, None)) {
-                self.policies.entry(number).or_insert((policy, parts));
-            }
+            policies.add(candidates.walk(&evaluation.candidate(object, None)));
         }
-        self.has_all_policies = self.policies.len() == candidates.most();
+        self.has_new_maps |= policies.len() > known;
+        self.has_all_policies = policies.len() == candidates.most();
     }
 
     /// Adds what a policy changed.
     fn note(&mut self, number: usize, differences: &PathSet) {
-        self.created.extend(&differences.nodes());
-        self.changes.entry(number).or_default().extend(differences);
+        self.has_new_maps |= self.created.extend(&differences.nodes());
+        if let Some(policy) = self.policies.get_mut(number) {
+            policy.add_changes(differences);
+        }
     }
 
-    fn find_conflicts(&mut self) {
-        // A map that one policy created another one may create in another order.
+    /// Keeps what a policy did.
+    fn keep(&mut self, number: usize, known: Known) {
+        if let Some(policy) = self.policies.get_mut(number) {
+            policy.results.push(known);
+        }
+    }
+
+    /// Finds the policies that may read, write or create the maps that policies created: in another order, another one
+    /// creates them.
+    fn find_creators(&mut self) {
+        if !std::mem::take(&mut self.has_new_maps) {
+            return;
+        }
         let created = &self.created;
-        let readers = self.policies.iter().filter(|(_, (policy, parts))| touches(policy, parts, created));
-        let readers: BTreeSet<usize> = readers.map(|(number, _)| *number).collect();
-        if !readers.is_empty() {
-            for (number, (policy, parts)) in &self.policies {
-                for rule in parts.iter().filter_map(|part| policy.paths(*part)) {
-                    let maps = rule.writes.parents_in(created);
-                    if !maps.is_empty() {
-                        self.changes.entry(*number).or_default().extend(&maps);
-                    }
-                }
+        for policy in self.policies.iter_mut() {
+            if !policy.meets_created && policy.touches(created) {
+                (policy.meets_created, policy.is_new) = (true, true);
             }
         }
+        if !self.policies.iter().any(|policy| policy.meets_created) {
+            return;
+        }
+        for policy in self.policies.iter_mut() {
+            let rules = policy.parts.iter().filter_map(|part| policy.policy.paths(*part));
+            let maps: Vec<PathSet> = rules.map(|rule| rule.writes.parents_in(created)).collect();
+            maps.iter().for_each(|maps| policy.add_changes(maps));
+        }
+    }
+
+    /// Compares what policies changed with what the others may read or write, as far as either is new.
+    fn find_conflicts(&mut self) {
+        self.find_creators();
         let engine = self.evaluation.engine;
         let exceptions = engine.settings.exceptions.all();
-        for (changing, changed) in &self.changes {
+        for changing in self.policies.iter().filter(|policy| !policy.changes.is_empty()) {
+            let changed = &changing.changes;
             let is_read_by_exception = exceptions.iter().any(|exception| reads(exception, changed));
-            let met = engine.met.by(&engine.policies, *changing, changed);
-            for (number, (policy, parts)) in &self.policies {
-                let pair = (*number.min(changing), *number.max(changing));
-                let may_touch = met.is_none_or(|met| met[*number]) || readers.contains(number);
-                if number != changing
+            let met = engine.met.by(&engine.policies, changing.number, changed);
+            for policy in self.policies.iter().filter(|policy| changing.is_new || policy.is_new) {
+                let number = policy.number;
+                let pair = (number.min(changing.number), number.max(changing.number));
+                let may_touch = met.is_none_or(|met| met[number]) || policy.meets_created;
+                if number != changing.number
                     && (is_read_by_exception || may_touch)
                     && !self.conflicts.contains(&pair)
-                    && self.is_order_open(*number, *changing)
-                    && (is_read_by_exception || touches(policy, parts, changed))
+                    && self.is_order_open(number, changing.number)
+                    && (is_read_by_exception || policy.touches(changed))
                 {
                     self.conflicts.insert(pair);
                 }
             }
         }
+        self.policies.iter_mut().for_each(|policy| policy.is_new = false);
     }
 
     /// Whether a cluster may run two policies in either order. Those of the API server always come before webhooks.
@@ -191,15 +230,23 @@ impl<'a> Search<'a> {
         is_first(one) == is_first(other)
     }
 
+    /// The sets of policies that conflict with each other, directly or by way of others, each with its conflicts.
+    fn groups(&self) -> Vec<(Vec<usize>, Vec<(usize, usize)>)> {
+        let with_conflicts = |group: Vec<usize>| {
+            let inside = self.conflicts.iter().filter(|(one, _)| group.binary_search(one).is_ok());
+            let conflicts = inside.copied().collect();
+            (group, conflicts)
+        };
+        groups(&self.conflicts).into_iter().map(with_conflicts).collect()
+    }
+
     /// Compares orders of policies in conflict with that of the run.
-    fn compare(&mut self, group: &[usize]) -> Vec<OrderDependence> {
-        let is_inside = |(one, other): &&(usize, usize)| has(group, *one) && has(group, *other);
-        let conflicts: Vec<(usize, usize)> = self.conflicts.iter().filter(is_inside).copied().collect();
+    fn compare(&mut self, group: &[usize], conflicts: &[(usize, usize)]) -> Vec<OrderDependence> {
         // Policies before these conflict with none of them.
         let first = self.steps.iter().find(|step| group.first().is_some_and(|first| step.number >= *first));
         let start = first.map_or(&self.evaluation.placed.object, |step| &step.before);
         let compared = self.evaluate(start, group).and_then(|ending| {
-            let different = self.find_different(start, &ending, group, &conflicts)?;
+            let different = self.find_different(start, &ending, group, conflicts)?;
             Ok(different.map(|different| (ending, different)))
         });
         match compared {
@@ -208,7 +255,7 @@ impl<'a> Search<'a> {
             }
             Ok(None) => Vec::new(),
             Ok(Some((ending, different))) => {
-                let pairs = if group.len() > 2 { self.find_pairs(start, &conflicts) } else { Ok(Vec::new()) };
+                let pairs = if group.len() > 2 { self.find_pairs(start, conflicts) } else { Ok(Vec::new()) };
                 let pairs = pairs.ok().filter(|pairs| (1..=MAX_PAIRS).contains(&pairs.len()));
                 pairs.unwrap_or_else(|| vec![self.dependence(group, &ending, &different)])
             }
@@ -274,10 +321,9 @@ impl<'a> Search<'a> {
             self.evaluate(object, &[number])?;
         }
         let leaves = |changing: usize, number: usize| {
-            let mut results = self.results.get(&changing)?.iter();
+            let mut results = self.policies.get(changing)?.results.iter();
             let known = results.find(|known| known.before.same_storage(object))?;
-            let (policy, parts) = self.policies.get(&number)?;
-            Some(!touches(policy, parts, known.differences()))
+            Some(!self.policies.get(number)?.touches(known.differences()))
         };
         Ok(leaves(one, other) == Some(true) && leaves(other, one) == Some(true))
     }
@@ -320,42 +366,11 @@ impl<'a> Search<'a> {
     }
 
     fn run_policy(&mut self, number: usize, mut ending: Ending) -> Result<Ending, TooMany> {
-        let results = self.results.entry(number).or_default();
-        let before = ending.object;
-        let known = results.iter().find(|known| known.before.same_storage(&before));
-        let (after, has_failed) = if let Some(known) = known {
-            (known.after.clone(), known.has_failed)
-        } else {
-            self.left = self.left.checked_sub(1).ok_or(TooMany)?;
-            let evaluation = self.evaluation;
-            let Some((policy, parts)) = self.policies.get(&number) else {
-                return Ok(Ending { object: before, ..ending });
-            };
-            let exceptions = evaluation.engine.settings.exceptions.all();
-            let known =
-                if exceptions.is_empty() { known_effect(policy, parts, results, &before) } else { None };
-            let is_known = known.is_some();
-            let (after, has_failed) = known.unwrap_or_else(|| {
-                let run = || family::run(evaluation, policy, parts, Some(number), &before);
-                let PolicyRun { report, after } = evaluation.aside(run);
-                let has_failed = report.as_ref().is_some_and(PolicyReport::has_error);
-                (after.unwrap_or_else(|| before.clone()), has_failed)
-            });
-            let bytes = after.bytes_beside(&before, self.bytes_left);
-            let Some(bytes_left) = self.bytes_left.checked_sub(bytes) else {
-                self.left = 0;
-                return Err(TooMany);
-            };
-            self.bytes_left = bytes_left;
-            let known = Known::new(before.clone(), after.clone(), has_failed);
-            if !have_same_metadata(&before, &after) {
-                self.find_policies(&after);
-            }
-            if !is_known && !after.same_storage(&before) {
-                self.note(number, known.differences());
-            }
-            self.results.entry(number).or_default().push(known);
-            (after, has_failed)
+        let Some(policy) = self.policies.get(number) else { return Ok(ending) };
+        let known = policy.results.iter().find(|known| known.before.same_storage(&ending.object));
+        let (after, has_failed) = match known {
+            Some(known) => (known.after.clone(), known.has_failed),
+            None => self.run_on(number, &ending.object)?,
         };
         if has_failed {
             ending.failed.insert(number);
@@ -363,16 +378,48 @@ impl<'a> Search<'a> {
         Ok(Ending { object: after, ..ending })
     }
 
+    /// Runs a policy on a state of the object on which it did not run.
+    fn run_on(&mut self, number: usize, before: &Value) -> Result<(Value, bool), TooMany> {
+        self.left = self.left.checked_sub(1).ok_or(TooMany)?;
+        let evaluation = self.evaluation;
+        let Some(concerned) = self.policies.get(number) else { return Ok((before.clone(), false)) };
+        let exceptions = evaluation.engine.settings.exceptions.all();
+        let known = if exceptions.is_empty() { known_effect(concerned, before) } else { None };
+        let is_known = known.is_some();
+        let (after, has_failed) = known.unwrap_or_else(|| {
+            let Concerned { policy, parts, .. } = concerned;
+            let run = || family::run(evaluation, policy, parts, Some(number), before);
+            let PolicyRun { report, after } = evaluation.aside(run);
+            let has_failed = report.as_ref().is_some_and(PolicyReport::has_error);
+            (after.unwrap_or_else(|| before.clone()), has_failed)
+        });
+        let bytes = after.bytes_beside(before, self.bytes_left);
+        let Some(bytes_left) = self.bytes_left.checked_sub(bytes) else {
+            self.left = 0;
+            return Err(TooMany);
+        };
+        self.bytes_left = bytes_left;
+        let known = Known::new(before.clone(), after.clone(), has_failed);
+        if !have_same_metadata(before, &after) {
+            self.find_policies(Some(before), &after);
+        }
+        if !is_known && !after.same_storage(before) {
+            self.note(number, known.differences());
+        }
+        self.keep(number, known);
+        Ok((after, has_failed))
+    }
+
     fn names<'n>(&self, policies: impl IntoIterator<Item = &'n usize>) -> Vec<Text> {
-        let names: BTreeMap<usize, Text> =
-            self.policies.iter().map(|(number, (policy, _))| (*number, policy.full_name())).collect();
-        let mut counts: BTreeMap<&Text, usize> = BTreeMap::new();
-        names.values().for_each(|name| *counts.entry(name).or_default() += 1);
+        let is_shared = |one: &Concerned<'_>| {
+            let mut others = self.policies.iter().filter(|other| other.number != one.number);
+            others.any(|other| other.policy.meta().has_name_of(one.policy.meta()))
+        };
         let name = |number: &usize| {
-            let (policy, _) = self.policies.get(number)?;
-            let name = names.get(number)?;
-            let is_shared = counts.get(name).is_some_and(|count| *count > 1);
-            Some(if is_shared { format!("{} {name}", policy.meta().kind).into() } else { name.clone() })
+            let policy = self.policies.get(*number)?;
+            let name = policy.policy.full_name();
+            let kind = policy.policy.meta().kind;
+            Some(if is_shared(policy) { format!("{kind} {name}").into() } else { name })
         };
         policies.into_iter().filter_map(name).collect()
     }
@@ -395,19 +442,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether a policy may read or write one of these paths.
-fn touches(policy: &Policy, parts: &[usize], paths: &PathSet) -> bool {
-    let mut rules = parts.iter().filter_map(|part| policy.paths(*part));
-    rules.any(|rule| rule.touched().intersects(paths))
-}
-
 fn reads(exception: &PolicyException, paths: &PathSet) -> bool {
     exception.reads().intersects(paths)
-}
-
-/// Whether a sorted list has a number.
-fn has(sorted: &[usize], number: usize) -> bool {
-    sorted.binary_search(&number).is_ok()
 }
 
 /// The sets of policies that conflict with each other, directly or by way of others, each sorted.

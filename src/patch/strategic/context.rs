@@ -109,12 +109,16 @@ fn mark_irregular(
         }
         match (position.strategy(), member) {
             (ListStrategy::Keys(keys), Value::Array(items)) => {
-                if let Some(divergence) = MergeKeys::new(&keys).irregularity(items) {
+                let (keys, regular) = (MergeKeys::new(&keys), regular.and_then(Value::as_array));
+                if !regular.is_some_and(|regular| keys.are_same(regular, items))
+                    && let Some(divergence) = keys.irregularity(items)
+                {
                     tracker.reach(divergence);
                 }
+                let element = position.element();
                 for (index, item) in items.iter().enumerate() {
-                    let regular = regular.and_then(|regular| regular.at(index));
-                    mark_irregular(item, regular, position.element(), tracker);
+                    let regular = regular.and_then(|regular| regular.get(index));
+                    mark_irregular(item, regular, element, tracker);
                 }
             }
             (ListStrategy::Set, Value::Array(items)) => {

@@ -55,6 +55,14 @@ impl<'k> MergeKeys<'k> {
         found.iter().position(is_same)
     }
 
+    /// Whether the elements of two lists have the same keys, in the same order.
+    pub(super) fn are_same(self, one: &[Value], other: &[Value]) -> bool {
+        let is_same = |(one, other): (&Value, &Value)| {
+            one.same_storage(other) || self.names.iter().all(|key| text_of(one, key) == text_of(other, key))
+        };
+        one.len() == other.len() && one.iter().zip(other).all(is_same)
+    }
+
     /// Why Kyverno would change a list that is not in the patch; `None` if it would not.
     #[inline]
     pub(super) fn irregularity(self, list: &[Value]) -> Option<Divergence> {

@@ -124,11 +124,9 @@ impl PathSet {
         (0..path.len()).for_each(|length| self.insert_node(&path[..length]));
     }
 
-    /// Adds all paths of another set.
-    pub fn extend(&mut self, other: &Self) {
-        if let Some(other) = &other.root {
-            self.root.get_or_insert_default().extend(other);
-        }
+    /// Adds all paths of another set; returns whether some were missing.
+    pub fn extend(&mut self, other: &Self) -> bool {
+        other.root.as_ref().is_some_and(|other| self.root.get_or_insert_default().extend(other))
     }
 
     /// The nodes of another set, alone, that are above paths of this one.
@@ -244,19 +242,25 @@ impl Node {
         self.elements.as_ref().is_some_and(|elements| elements.is_whole || may_be_members(elements))
     }
 
-    fn extend(&mut self, other: &Self) {
-        if self.is_whole || other.is_whole {
-            *self = Self { is_whole: true, ..Self::default() };
-            return;
+    /// Whether it grows.
+    fn extend(&mut self, other: &Self) -> bool {
+        if self.is_whole {
+            return false;
         }
+        if other.is_whole {
+            *self = Self { is_whole: true, ..Self::default() };
+            return true;
+        }
+        let mut grows = other.is_itself > self.is_itself || other.may_be_members > self.may_be_members;
         self.is_itself |= other.is_itself;
         self.may_be_members |= other.may_be_members;
         for (key, below) in other.members() {
-            self.member(key).extend(below);
+            grows |= self.member(key).extend(below);
         }
         if let Some(below) = &other.elements {
-            self.elements.get_or_insert_default().extend(below);
+            grows |= self.elements.get_or_insert_default().extend(below);
         }
+        grows
     }
 
     fn parents_in(&self, other: &Self) -> Option<Self> {

@@ -24,7 +24,7 @@ use crate::variables::{Inline, LoadError, Query, QueryError, Scope, Substitution
 
 use loading::{RegisteredEntry, VisibleEntries};
 use typed_integers::TypedIntegers;
-use variable_names::names;
+use variable_names::{contains, names};
 
 pub use loading::image_name;
 
@@ -278,7 +278,8 @@ impl<'a> Context<'a> {
         if used { IntegerTyping::Integers } else { IntegerTyping::Floats }
     }
 
-    fn insert_object(&mut self) {
+    /// Makes the root have `request.object`, as each query needs it.
+    pub(super) fn insert_object(&mut self) {
         if !self.is_object_in_root
             && let Some(request) = self.root.as_object_mut().and_then(|root| root.get_mut("request"))
         {
@@ -486,7 +487,8 @@ impl<'a> Context<'a> {
         self.load_named(query.text())?;
         let expression = query.expression()?;
         self.insert_object();
-        if self.has_patched_target && (names(query.text(), TARGET) || query.text().contains("request.object"))
+        if self.has_patched_target
+            && (names(query.text(), TARGET) || contains(query.text(), "request.object"))
         {
             self.tracker.reach(Divergence::ForeachOnTarget);
         }

@@ -4,7 +4,7 @@ use crate::engine::Limits;
 use crate::jmespath::{EvalError, Runtime};
 use crate::value::{Text, Value};
 
-use super::variable_names::names;
+use super::variable_names::{contains, names};
 
 /// The values of the context in which Kyverno keeps integers as integers. In all others they are floats.
 #[derive(Default)]
@@ -31,8 +31,8 @@ impl TypedIntegers {
 
     /// Whether an expression uses such a value.
     pub(super) fn is_used_by(&self, expression: &str) -> bool {
-        self.object && expression.contains("request.object")
-            || self.old_object && expression.contains("request.oldObject")
+        self.object && contains(expression, "request.object")
+            || self.old_object && contains(expression, "request.oldObject")
             || self.names.iter().any(|name| names(expression, name))
     }
 

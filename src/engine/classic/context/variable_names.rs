@@ -2,16 +2,10 @@
 
 /// Whether an expression contains the name of a variable as a word that does not follow a `.`, a letter or a digit.
 pub(super) fn names(expression: &str, name: &str) -> bool {
-    // Most expressions are short: a search for one letter is faster than the setup of a search for a word.
-    let Some(first) = name.chars().next() else { return false };
+    let bytes = expression.as_bytes();
     let mut from = 0;
-    while let Some(start) = expression.get(from..).and_then(|rest| rest.find(first)).map(|at| from + at) {
-        let bytes = expression.as_bytes();
+    while let Some(start) = find(bytes, name.as_bytes(), from) {
         let before = start.checked_sub(1).and_then(|before| bytes.get(before));
-        if !bytes.get(start..).is_some_and(|rest| rest.starts_with(name.as_bytes())) {
-            from = start + first.len_utf8();
-            continue;
-        }
         from = start + name.len();
         if !before.is_some_and(|byte| *byte == b'.' || byte.is_ascii_alphanumeric())
             && !bytes.get(from).is_some_and(|byte| *byte == b'_' || byte.is_ascii_alphanumeric())
@@ -20,6 +14,20 @@ pub(super) fn names(expression: &str, name: &str) -> bool {
         }
     }
     false
+}
+
+/// Whether an expression contains a text.
+pub(super) fn contains(expression: &str, text: &str) -> bool {
+    find(expression.as_bytes(), text.as_bytes(), 0).is_some()
+}
+
+/// Where a text is found from a place on. Most expressions are short: what a search of the standard library prepares
+/// would take longer.
+fn find(expression: &[u8], text: &[u8], from: usize) -> Option<usize> {
+    let first = text.first()?;
+    let last = expression.len().checked_sub(text.len())?;
+    let mut rest = expression.get(from..=last)?.iter().zip(from..);
+    rest.find(|(byte, at)| *byte == first && expression[*at..].starts_with(text)).map(|(_, at)| at)
 }
 
 #[cfg(test)]
