@@ -108,7 +108,7 @@ impl<V> Map<V> {
     pub fn get_index_of(&self, key: &(impl Key + ?Sized)) -> Option<usize> {
         // Short where this is inlined: most keys are at the first index with their tag, or nowhere.
         let Search::Tags(tags) = &self.search else { return self.search_places(key) };
-        let index = tags.first(key.as_str())?;
+        let index = tags.first(key.as_str(), self.members.len())?;
         let (known, _) = self.members.get(index)?;
         if key.is(known) { Some(index) } else { self.search_behind(index, key) }
     }

@@ -66,9 +66,14 @@ fn split_digits(text: &str) -> (&str, &str) {
 
 /// The numbers of equal elements at the start and at the end of two lists; no element counts for both.
 pub fn equal_ends<T: PartialEq>(old: &[T], new: &[T]) -> (usize, usize) {
-    let head = old.iter().zip(new).take_while(|(was, is)| was == is).count();
+    equal_ends_by(old, new, PartialEq::eq)
+}
+
+/// The same for elements that are equal by a test.
+pub fn equal_ends_by<T>(old: &[T], new: &[T], is_equal: impl Fn(&T, &T) -> bool) -> (usize, usize) {
+    let head = old.iter().zip(new).take_while(|(was, is)| is_equal(was, is)).count();
     let rests = old[head..].iter().rev().zip(new[head..].iter().rev());
-    (head, rests.take_while(|(was, is)| was == is).count())
+    (head, rests.take_while(|(was, is)| is_equal(was, is)).count())
 }
 
 /// One node of the JSON data model.

@@ -32,9 +32,9 @@ impl Tags {
         }
     }
 
-    /// The first index that may be that of a key. Behind the last key it is that of none.
+    /// The first index that may be that of a key, among so many keys. It may be behind the last one.
     #[inline]
-    pub(super) fn first(&self, key: &str) -> Option<usize> {
+    pub(super) fn first(&self, key: &str, keys: usize) -> Option<usize> {
         let wanted = u64::from(tag(key)).wrapping_mul(LOW_BITS);
         let (words, _) = self.0.as_chunks::<WORD>();
         let mut start = 0;
@@ -46,6 +46,9 @@ impl Tags {
                 return Some(start + equal.trailing_zeros() as usize / 8);
             }
             start += WORD;
+            if start >= keys {
+                return None;
+            }
         }
         None
     }
@@ -68,12 +71,12 @@ mod tests {
         let letters: Vec<String> = ('a'..='p').map(String::from).collect();
         assert_eq!(letters.len(), TAGS);
         let mut tags = Tags::of(letters.iter().map(String::as_str));
-        let places = |tags: &Tags| letters.iter().map(|key| tags.first(key)).collect::<Vec<_>>();
+        let places = |tags: &Tags| letters.iter().map(|key| tags.first(key, TAGS)).collect::<Vec<_>>();
         assert_eq!(places(&tags), (0..TAGS).map(Some).collect::<Vec<_>>());
-        assert_eq!(tags.first("q"), None);
+        assert_eq!(tags.first("q", TAGS), None);
         tags.remove(3);
         assert_eq!(places(&tags)[2..5], [Some(2), None, Some(3)]);
         // Of the same length and with the same ends.
-        assert_eq!(Tags::of(["b", "a00z", "a01z"].into_iter()).first("a01z"), Some(1));
+        assert_eq!(Tags::of(["b", "a00z", "a01z"].into_iter()).first("a01z", TAGS), Some(1));
     }
 }

@@ -162,7 +162,9 @@ impl<'a> Search<'a> {
 
     /// Adds what a policy changed.
     fn note(&mut self, number: usize, differences: &PathSet) {
-        self.has_new_maps |= self.created.extend(&differences.nodes());
+        if let Some(created) = differences.nodes() {
+            self.has_new_maps |= self.created.extend(&created);
+        }
         if let Some(policy) = self.policies.get_mut(number) {
             policy.add_changes(differences);
         }

@@ -110,15 +110,19 @@ fn mark_irregular(
         match (position.strategy(), member) {
             (ListStrategy::Keys(keys), Value::Array(items)) => {
                 let (keys, regular) = (MergeKeys::new(&keys), regular.and_then(Value::as_array));
-                if !regular.is_some_and(|regular| keys.are_same(regular, items))
+                let places = regular.and_then(|regular| keys.earlier_places(items, regular));
+                if places.is_none()
                     && let Some(divergence) = keys.irregularity(items)
                 {
                     tracker.reach(divergence);
                 }
                 let element = position.element();
                 for (index, item) in items.iter().enumerate() {
+                    let index = places.map_or(index, |places| places.of(index));
                     let regular = regular.and_then(|regular| regular.get(index));
-                    mark_irregular(item, regular, element, tracker);
+                    if !regular.is_some_and(|regular| regular.same_storage(item)) {
+                        mark_irregular(item, regular, element, tracker);
+                    }
                 }
             }
             (ListStrategy::Set, Value::Array(items)) => {

@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 
 use crate::patch::scalar::{has_key_text, key_text};
 use crate::semantics::Divergence;
-use crate::value::Value;
+use crate::value::{Value, equal_ends_by};
 
 /// Up to this length, comparing elements pairwise is faster than hashing them.
 pub(super) const SHORT_LIST: usize = 8;
@@ -16,6 +16,27 @@ pub(super) const SHORT_LIST: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MergeKeys<'k> {
     names: &'k [&'k str],
+}
+
+/// Where the elements of a list were before one moved to the front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EarlierPlaces {
+    to: usize,
+    from: usize,
+}
+
+impl EarlierPlaces {
+    /// Where the element at an index was.
+    pub(super) const fn of(self, index: usize) -> usize {
+        let Self { to, from } = self;
+        if index == to {
+            from
+        } else if index > to && index <= from {
+            index - 1
+        } else {
+            index
+        }
+    }
 }
 
 impl<'k> MergeKeys<'k> {
@@ -55,12 +76,25 @@ impl<'k> MergeKeys<'k> {
         found.iter().position(is_same)
     }
 
-    /// Whether the elements of two lists have the same keys, in the same order.
-    pub(super) fn are_same(self, one: &[Value], other: &[Value]) -> bool {
-        let is_same = |(one, other): (&Value, &Value)| {
+    /// Where the elements of a list were in an earlier one, if both have the same keys, of which those of one element may
+    /// have moved to the front: a patched element does.
+    pub(super) fn earlier_places(self, list: &[Value], earlier: &[Value]) -> Option<EarlierPlaces> {
+        let is_same = |one: &Value, other: &Value| {
             one.same_storage(other) || self.names.iter().all(|key| text_of(one, key) == text_of(other, key))
         };
-        one.len() == other.len() && one.iter().zip(other).all(is_same)
+        let are_same = |list: &[Value], earlier: &[Value]| {
+            list.iter().zip(earlier).all(|(one, other)| is_same(one, other))
+        };
+        if list.len() != earlier.len() {
+            return None;
+        }
+        let (front, back) = equal_ends_by(list, earlier, is_same);
+        let [list, earlier] = [list, earlier].map(|list| &list[front..list.len() - back]);
+        let (Some((first, list)), Some((last, earlier))) = (list.split_first(), earlier.split_last()) else {
+            return Some(EarlierPlaces { to: 0, from: 0 });
+        };
+        let has_moved = is_same(first, last) && are_same(list, earlier);
+        has_moved.then_some(EarlierPlaces { to: front, from: front + earlier.len() })
     }
 
     /// Why Kyverno would change a list that is not in the patch; `None` if it would not.
@@ -138,6 +172,26 @@ pub(super) fn text_of<'v>(element: &'v Value, key: &str) -> Option<Cow<'v, str>>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_element_that_moved_to_the_front_is_found() {
+        let list = |text: &str| -> Vec<Value> {
+            text.chars().map(|name| Value::from_iter([("name", Value::from(name.to_string()))])).collect()
+        };
+        let places = |earlier: &str, text: &str| {
+            let (earlier, list) = (list(earlier), list(text));
+            let found = MergeKeys::new(&["name"]).earlier_places(&list, &earlier)?;
+            Some((0..list.len()).map(|index| found.of(index)).collect::<Vec<_>>())
+        };
+        assert_eq!(places("abcd", "abcd"), Some(vec![0, 1, 2, 3]));
+        assert_eq!(places("abcd", "cabd"), Some(vec![2, 0, 1, 3]));
+        assert_eq!(places("abcd", "acbd"), Some(vec![0, 2, 1, 3]));
+        assert_eq!(places("abcd", "dabc"), Some(vec![3, 0, 1, 2]));
+        assert_eq!(places("", ""), Some(vec![]));
+        for other in ["bcda", "abce", "aabc", "abc", "abcde", "cbad"] {
+            assert_eq!(places("abcd", other), None, "{other}");
+        }
+    }
 
     #[test]
     fn short_and_long_lists_have_the_same_irregularities() {

@@ -3,9 +3,10 @@
 use super::{Map, Node, PathSet, Text};
 
 impl PathSet {
-    /// The nodes that are in the set alone.
-    pub fn nodes(&self) -> Self {
-        Self { root: self.root.as_ref().and_then(Node::nodes) }
+    /// The nodes that are in the set alone; `None` if there are none.
+    pub fn nodes(&self) -> Option<Self> {
+        let root = self.root.as_ref().filter(|root| root.has_node())?;
+        Some(Self { root: root.nodes() })
     }
 
     /// The same without nodes alone: a list whose length is in the set is there as a whole.
@@ -32,6 +33,12 @@ impl PathSet {
 }
 
 impl Node {
+    fn has_node(&self) -> bool {
+        self.is_itself
+            || self.members().any(|(_, below)| below.has_node())
+            || self.elements.as_ref().is_some_and(|below| below.has_node())
+    }
+
     fn nodes(&self) -> Option<Self> {
         let nodes = |(key, below): (&Text, &Self)| below.nodes().map(|nodes| (key.clone(), nodes));
         let members: Map<Self> = self.members().filter_map(nodes).collect();

@@ -2,10 +2,13 @@
 
 mod changed;
 mod covered;
+mod differences;
 
 use std::fmt;
 
 use super::{Key, Map, Pointer, Segment, Text, Value};
+
+pub use differences::are_aligned;
 
 /// One step of a path in a [`PathSet`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,7 +98,7 @@ impl PathSet {
     /// Adds a path with everything below it.
     pub fn insert(&mut self, path: &[Step]) {
         if let Some(node) = self.node(path) {
-            *node = Node { is_whole: true, ..Node::default() };
+            *node = Node::whole();
         }
     }
 
@@ -126,7 +129,14 @@ impl PathSet {
 
     /// Adds all paths of another set; returns whether some were missing.
     pub fn extend(&mut self, other: &Self) -> bool {
-        other.root.as_ref().is_some_and(|other| self.root.get_or_insert_default().extend(other))
+        match (&mut self.root, &other.root) {
+            (_, None) => false,
+            (Some(root), Some(other)) => root.extend(other),
+            (root @ None, Some(other)) => {
+                *root = Some(other.clone());
+                true
+            }
+        }
     }
 
     /// The nodes of another set, alone, that are above paths of this one.
@@ -179,14 +189,6 @@ impl PathSet {
         matches!((&self.root, &other.root), (Some(one), Some(other)) if one.intersects(other))
     }
 
-    /// The paths at which two values differ. A list whose elements came, went or moved differs as a whole. Of an object
-    /// that came, the node alone differs, and each member.
-    pub fn differences(before: &Value, after: &Value) -> Self {
-        let mut set = Self::default();
-        compare(&mut Vec::new(), before, after, &mut set);
-        set
-    }
-
     /// The paths, in order.
     pub fn paths(&self) -> Vec<Vec<Step>> {
         let mut found = Vec::new();
@@ -219,6 +221,10 @@ impl Node {
         self.members.get_or_insert_default().entry(key.clone()).or_default()
     }
 
+    const fn whole() -> Self {
+        Self { is_whole: true, is_itself: false, may_be_members: false, members: None, elements: None }
+    }
+
     /// The number of members.
     fn len(&self) -> usize {
         self.members.as_ref().map_or(0, |members| members.len())
@@ -248,14 +254,23 @@ impl Node {
             return false;
         }
         if other.is_whole {
-            *self = Self { is_whole: true, ..Self::default() };
+            *self = Self::whole();
             return true;
         }
         let mut grows = other.is_itself > self.is_itself || other.may_be_members > self.may_be_members;
         self.is_itself |= other.is_itself;
         self.may_be_members |= other.may_be_members;
-        for (key, below) in other.members() {
-            grows |= self.member(key).extend(below);
+        if other.len() > 0 {
+            let members = self.members.get_or_insert_default();
+            for (key, below) in other.members() {
+                grows |= match members.get_mut(key) {
+                    Some(known) => known.extend(below),
+                    None => {
+                        members.push(key.clone(), below.clone());
+                        true
+                    }
+                };
+            }
         }
         if let Some(below) = &other.elements {
             grows |= self.elements.get_or_insert_default().extend(below);
@@ -293,76 +308,6 @@ impl Node {
         few.members().any(|(key, below)| many.get(key).is_some_and(|other| below.intersects(other)))
             || matches!((&self.elements, &other.elements), (Some(one), Some(other)) if one.intersects(other))
     }
-}
-
-fn compare(at: &mut Vec<Step>, before: &Value, after: &Value, set: &mut PathSet) {
-    if before.same_storage(after) {
-        return;
-    }
-    match (before, after) {
-        (Value::Object(old), Value::Object(new)) => compare_members(at, old, new, set),
-        (Value::Array(old), Value::Array(new)) if are_aligned(old, new) => {
-            at.push(Step::Elements);
-            for (was, is) in old.iter().zip(new.iter()) {
-                compare(at, was, is, set);
-            }
-            at.pop();
-        }
-        _ if before == after => {}
-        (Value::Null, after) => added(at, after, set),
-        _ => set.insert(at),
-    }
-}
-
-/// A value where there was none.
-fn added(at: &mut Vec<Step>, value: &Value, set: &mut PathSet) {
-    match value {
-        Value::Object(members) if !members.is_empty() => {
-            set.insert_node(at);
-            for (key, member) in members.iter() {
-                at.push(Step::Key(key.clone()));
-                added(at, member, set);
-                at.pop();
-            }
-        }
-        _ => set.insert(at),
-    }
-}
-
-fn compare_members(at: &mut Vec<Step>, old: &Map, new: &Map, set: &mut PathSet) {
-    let mut removed = 0;
-    for (index, (key, was)) in old.iter().enumerate() {
-        let is = new.get_near(key, index);
-        removed += usize::from(is.is_none());
-        if is.is_some_and(|is| was.same_storage(is)) {
-            continue;
-        }
-        at.push(Step::Key(key.clone()));
-        match is {
-            Some(is) => compare(at, was, is, set),
-            None => set.insert(at),
-        }
-        at.pop();
-    }
-    if new.len() == old.len() - removed {
-        return;
-    }
-    for (index, (key, value)) in new.iter().enumerate() {
-        if old.get_near(key, index).is_none() {
-            at.push(Step::Key(key.clone()));
-            added(at, value, set);
-            at.pop();
-        }
-    }
-}
-
-/// Whether the elements of two lists are the same, by their names, in the same order.
-pub fn are_aligned(old: &[Value], new: &[Value]) -> bool {
-    let is_same = |(was, is): (&Value, &Value)| {
-        let names = [was, is].map(|element| element.get("name").and_then(Value::as_str));
-        matches!(names, [Some(was), Some(is)] if was == is)
-    };
-    old.len() == new.len() && old.iter().zip(new).all(is_same)
 }
 
 /// Writes a path as in kubectl, with `[]` for elements.
@@ -506,7 +451,7 @@ mod tests {
             assert_eq!(set(one).covers(&set(other)), expected, "{one} {other}");
         }
         assert_eq!(set("a.l[]= a.l[].x m[].y").with_whole_lists(), set("a.l m[].y"));
-        assert_eq!(set("a= a.b l[].x= l[].y").nodes(), set("a= l[].x="));
+        assert_eq!(set("a= a.b l[].x= l[].y").nodes().unwrap_or_default(), set("a= l[].x="));
     }
 
     #[test]
