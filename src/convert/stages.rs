@@ -137,11 +137,11 @@ impl Stage {
     pub(super) fn explained(&self, expression: &Cel) -> Option<&'static str> {
         if self.is_apply() && expression.any_part(&|part| key_of_others(part).is_some()) {
             return Some(
-                "other elements are listed by their key: they keep their fields, and come after, as in the classic policy",
+                "other elements are listed by their merge key: server-side apply keeps their fields, and they come after",
             );
         }
         let creates = !self.is_apply() && expression.any_part(&creates_parent);
-        creates.then_some("what is missing above a field is created; `orValue({})` keeps what is there")
+        creates.then_some("creates missing parents; existing ones are written back unchanged")
     }
 
     /// Whether it writes lists of what lists have, in another order.

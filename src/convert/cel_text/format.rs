@@ -27,7 +27,7 @@ impl fmt::Display for Cel {
 impl Cel {
     /// The text, on several lines if it is too long for one.
     pub(in crate::convert) fn pretty(&self) -> String {
-        Writer { out: String::new() }.finished(self)
+        Writer { out: String::new() }.finished(&self.rewritten(&filtered_map))
     }
 
     fn precedence(&self) -> u8 {
@@ -189,6 +189,14 @@ impl Line {
         }
         Some(())
     }
+}
+
+/// A `map` with a condition as `filter` and `map`: more people know these.
+fn filtered_map(cel: &Cel) -> Option<Cel> {
+    let Cel::Call { of: Some(list), name: "map", arguments } = cel else { return None };
+    let [variable, condition, made] = arguments.as_slice() else { return None };
+    let [list, condition, made] = [list, condition, made].map(|part| part.rewritten(&filtered_map));
+    Some(list.call("filter", [variable.clone(), condition]).call("map", [variable.clone(), made]))
 }
 
 /// The precedence that an operand needs to stand without parentheses.

@@ -5,10 +5,10 @@ use crate::convert::cel_text::{Cel, Operator};
 use super::Mutation;
 
 /// What a mutation does to objects of some kinds.
-struct Part<'m> {
-    kinds: Vec<&'m str>,
+pub(super) struct Part<'m> {
+    pub(super) kinds: Vec<&'m str>,
     condition: &'m Cel,
-    change: &'m Cel,
+    pub(super) change: &'m Cel,
 }
 
 /// Joins neighbours of which each is for other kinds. `all` are the kinds of the policy.
@@ -28,7 +28,7 @@ pub(super) fn join_by_kind(mutations: &mut Vec<Mutation>, all: &[&str]) {
 }
 
 /// The first mutations, of which each is for other kinds than those before it.
-fn for_other_kinds(mutations: &[Mutation]) -> Vec<Part<'_>> {
+pub(super) fn for_other_kinds(mutations: &[Mutation]) -> Vec<Part<'_>> {
     let mut parts: Vec<Part<'_>> = Vec::new();
     for mutation in mutations {
         let is_same_type = mutations.first().is_some_and(|first| first.is_apply == mutation.is_apply);
@@ -61,9 +61,13 @@ fn joined(mutations: &[Mutation], all: &[&str]) -> Option<Mutation> {
     Some(Mutation {
         is_apply: mutations.first()?.is_apply,
         expression,
-        comments: mutations.iter().flat_map(|mutation| mutation.comments.iter().cloned()).collect(),
+        comments: joined_comments(mutations),
         explained: mutations.iter().find_map(|mutation| mutation.explained),
     })
+}
+
+pub(super) fn joined_comments(mutations: &[Mutation]) -> Vec<String> {
+    mutations.iter().flat_map(|mutation| mutation.comments.iter().cloned()).collect()
 }
 
 impl<'m> Part<'m> {

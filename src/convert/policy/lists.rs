@@ -6,13 +6,26 @@ use crate::convert::stages::key_of_others;
 
 use super::Mutation;
 
-/// Gives the lists that are no plain paths variables. Each is of one mutation: the next one sees another object.
-pub(super) fn name_lists(variables: &mut Vec<Variable>, mutations: &mut [Mutation], taken: &mut Vec<String>) {
-    for mutation in mutations.iter_mut().filter(|mutation| mutation.is_apply) {
+/// Gives the lists that are no plain paths variables. Each is of one mutation: the next one sees another object. Sums of
+/// the containers of a Pod have one, too, unless Kyverno's autogen has to rewrite them, which leaves variables alone.
+pub(super) fn name_lists(
+    variables: &mut Vec<Variable>,
+    mutations: &mut [Mutation],
+    has_autogen: bool,
+    taken: &mut Vec<String>,
+) {
+    for mutation in mutations {
         let mut found = Vec::new();
-        collect(&mutation.expression, &mut found);
-        for cel in found {
-            let name = variable_name(&name_of(&cel), taken);
+        if mutation.is_apply {
+            collect(&mutation.expression, &mut found);
+        }
+        let sums = found.len();
+        if !has_autogen {
+            collect_sums(&mutation.expression, &mut found);
+        }
+        for (index, cel) in found.into_iter().enumerate() {
+            let name = if index < sums { name_of(&cel) } else { "allContainers".to_owned() };
+            let name = variable_name(&name, taken);
             taken.push(name.clone());
             let variable = Cel::atom("variables").member(&name);
             mutation.expression = mutation.expression.replaced(&cel, &variable);
@@ -31,6 +44,19 @@ fn collect(cel: &Cel, found: &mut Vec<Cel>) {
         }
         _ => cel.children().into_iter().for_each(|child| collect(child, found)),
     }
+}
+
+/// The sums of lists of containers that loops go through, each once.
+fn collect_sums(cel: &Cel, found: &mut Vec<Cel>) {
+    if let Cel::Call { of: Some(sum), name: "map" | "filter" | "exists" | "all" | "transformList", .. } = cel
+        && let Cel::Chain { operator: Operator::Plus, operands } = &**sum
+        && operands.iter().all(|list| list_of(list).0.is_some_and(|name| name.ends_with("ontainers")))
+        && !sum.is_of_loop()
+        && !found.contains(sum)
+    {
+        found.push(Cel::clone(sum));
+    }
+    cel.children().into_iter().for_each(|child| collect_sums(child, found));
 }
 
 fn is_computed(list: &Cel) -> bool {

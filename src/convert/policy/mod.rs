@@ -1,6 +1,7 @@
 //! A policy: its rules as mutations of one CEL policy.
 
 mod by_kind;
+mod by_template;
 mod document;
 mod lists;
 mod names;
@@ -22,6 +23,7 @@ use crate::convert::{Options, Target};
 use crate::value::{Pointer, Text, Value};
 
 use by_kind::join_by_kind;
+use by_template::join_by_template;
 use lists::name_lists;
 use names::condition_name;
 use variables::{in_order, inlined, name_pod_specs, number_templates, renew_template, used};
@@ -163,13 +165,14 @@ impl Builder<'_> {
                 renew_template(rule, start, &mut variables, taken);
             }
         }
-        self.leave_out_and_join(&mut mutations);
-        if let Some(first) = self.rules.iter().find(|rule| rule.is_templated) {
-            let kinds = &first.selection.kinds;
-            variables.insert(0, Variable { name: AT.to_owned(), cel: place_of_template(kinds) });
-            number_templates(kinds, &conditions, &mut variables, &mut mutations, taken);
+        leave_out_idle(&mut mutations);
+        let templated = self.join(&mut mutations, &variables);
+        if let Some(kinds) = templated {
+            variables.insert(0, Variable { name: AT.to_owned(), cel: place_of_template(&kinds) });
+            number_templates(&kinds, &conditions, &mut variables, &mut mutations, taken);
         }
-        name_lists(&mut variables, &mut mutations, taken);
+        let has_autogen = self.rules.iter().any(|rule| rule.autogen.is_some());
+        name_lists(&mut variables, &mut mutations, has_autogen, taken);
         if self.is_native {
             for (_, condition) in &mut conditions {
                 *condition = inlined(condition, &variables);
@@ -182,11 +185,19 @@ impl Builder<'_> {
         self.document_of(&used, &conditions, &mutations, namespaces.filter(|_| shares_namespaces))
     }
 
-    /// Leaves out mutations that never apply, and joins those for different kinds.
-    fn leave_out_and_join(&self, mutations: &mut Vec<Mutation>) {
-        leave_out_idle(mutations);
-        let kinds: Vec<&str> = self.kinds().map(|kind| &*kind.kind.kind).collect();
-        join_by_kind(mutations, &kinds);
+    /// Joins mutations for different kinds. Returns the kinds whose templates have variables, if they have.
+    fn join(&self, mutations: &mut Vec<Mutation>, variables: &[Variable]) -> Option<Vec<Kind>> {
+        let kinds: Vec<&Kind> = self.kinds().collect();
+        let templated = self.rules.iter().find(|rule| rule.is_templated);
+        if templated.is_none() && variables.is_empty() {
+            let kinds: Vec<Kind> = kinds.iter().map(|kind| Kind::clone(kind)).collect();
+            if let Some(joined) = join_by_template(mutations, &kinds) {
+                *mutations = vec![joined];
+                return Some(kinds);
+            }
+        }
+        join_by_kind(mutations, &kinds.iter().map(|kind| &*kind.kind.kind).collect::<Vec<_>>());
+        templated.map(|rule| rule.selection.kinds.clone())
     }
 
     /// The condition of a rule among others.

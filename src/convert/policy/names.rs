@@ -28,16 +28,21 @@ pub(super) fn condition_name(cel: &Cel, at: &Pointer, known: &[(String, Cel)]) -
     let elements: Vec<String> =
         fields.iter().filter_map(|field| Some(format!("{}s", field.split_once('-')?.0))).collect();
     fields.retain(|field| !elements.contains(field));
+    let is_missing = !is_exclude
+        && matches!(cel, Cel::Not(test)
+            if matches!(&**test, Cel::Call { name: "has" | "hasValue" | "exists", .. }));
     let fields = match fields.as_slice() {
-        [one] => Some(one.clone()),
+        [one] if is_missing => Some(missing(one)),
+        [one] => Some(format!("{one}{}", expected(cel, one).unwrap_or_default())),
         [one, other] => {
-            Some(if is_either(cel) { format!("{one}-or-{other}") } else { format!("{one}-and-{other}") })
+            let word = if is_either(cel) { "or" } else { "and" };
+            Some(format!("{one}-{word}-{}", without_start(other, one)))
         }
         _ => None,
     };
     let prefix = match cel {
         _ if is_exclude => "exclude-",
-        Cel::Not(test) if matches!(&**test, Cel::Call { name: "has" | "hasValue" | "exists", .. }) => "no-",
+        _ if is_missing => "no-",
         _ => "",
     };
     let named = fields.map(|fields| format!("{prefix}{fields}"));
@@ -48,6 +53,31 @@ pub(super) fn condition_name(cel: &Cel, at: &Pointer, known: &[(String, Cel)]) -
         return base;
     }
     (2..).map(|number| format!("{base}-{number}")).find(|name| !taken.contains(&**name)).unwrap_or_default()
+}
+
+/// `team-annotation` of `annotation-team`: `no-` stands before it.
+fn missing(field: &str) -> String {
+    match field.split_once('-') {
+        Some((kind @ ("annotation" | "label"), key)) => format!("{key}-{kind}"),
+        _ => field.to_owned(),
+    }
+}
+
+/// `-is-test` of a label or annotation that is compared with a text.
+fn expected(cel: &Cel, field: &str) -> Option<String> {
+    let (Some(("annotation" | "label", _)), Cel::Chain { operator: Operator::Equal, operands }) =
+        (field.split_once('-'), cel)
+    else {
+        return None;
+    };
+    let value = kebab(operands.last()?.as_text()?);
+    (!value.is_empty()).then(|| format!("-is-{value}"))
+}
+
+/// `host-path` of `volume-host-path` behind `volume-empty-dir`.
+fn without_start<'f>(field: &'f str, before: &str) -> &'f str {
+    let rest = before.split_once('-').and_then(|(start, _)| field.strip_prefix(start)?.strip_prefix('-'));
+    rest.filter(|rest| !rest.is_empty()).unwrap_or(field)
 }
 
 /// Whether one of several must hold, for the object or for an element of a list.
@@ -182,10 +212,13 @@ mod tests {
         assert_eq!(name(network.clone(), "mutate"), "host-network");
         let label =
             object(&["metadata", "labels", "example.com/App"]).or_value(Cel::text("")).equals(Cel::text("x"));
-        assert_eq!(name(label.clone(), "exclude"), "exclude-label-app");
+        assert_eq!(name(label.clone(), "exclude"), "exclude-label-app-is-x");
         assert_eq!(name(Cel::all(vec![network, label]), "match"), "host-network-and-label-app");
         let missing = object(&["metadata", "annotations", "example.com/team"]).call("hasValue", []).negated();
-        assert_eq!(name(missing, "mutate"), "no-annotation-team");
+        assert_eq!(name(missing, "mutate"), "no-team-annotation");
+        let volume = |name: &str| Cel::function("has", [Cel::atom("volume").member(name)]);
+        let either = Cel::any(vec![volume("emptyDir"), volume("hostPath")]);
+        assert_eq!(name(either, "match"), "volume-empty-dir-or-host-path");
         let image = Cel::atom("container").member("image").equals(Cel::text("x"));
         let list = object(&["spec", "containers"]).call("exists", [Cel::atom("container"), image]);
         assert_eq!(name(list.clone(), "mutate"), "container-image");
