@@ -309,8 +309,12 @@ impl Writer {
             Cel::Chain { operator, operands } => {
                 let mut is_closed = false;
                 for (index, operand) in operands.iter().enumerate() {
-                    // A list or a loop behind the bracket of a list on several lines stands beside it.
-                    is_closed &= matches!(operand, Cel::List(_) | Cel::Call { .. });
+                    // A list or a loop behind the bracket of a list on several lines stands beside it, but for one that
+                    // begins with a bracket itself.
+                    is_closed &= match operand {
+                        Cel::Call { of: Some(of), .. } => !matches!(**of, Cel::Map(_)),
+                        operand => matches!(operand, Cel::List(_) | Cel::Call { .. }),
+                    };
                     let inner = if index == 0 || is_closed { indent } else { indent + INDENT };
                     if is_closed {
                         self.out.push(' ');
@@ -467,12 +471,13 @@ impl Writer {
             let is_short = Line::with(room, |line| line.put_list(arguments)).is_some();
             let has_words = !arguments.is_empty() && arguments.iter().all(is_word);
             let is_broken = of.operand_within(PRIMARY, self.room(name.len() + 3)).is_none();
-            let opens_line = is_loop(name) && (is_short || of.has_loop()) || is_short && has_words;
+            let is_map = matches!(of, Cel::Map(_));
+            let opens_line = is_loop(name) && (is_short || of.has_loop() || is_map) || is_short && has_words;
             let start = self.out.len();
             self.operand(of, PRIMARY, indent, name.len() + 3);
             let has_lines = self.out.get(start..).is_some_and(|text| text.contains('\n'));
             let is_closed = self.out.ends_with([']', '}']) && has_lines;
-            if opens_line && !is_closed || is_broken && !self.out.ends_with([')', ']', '}']) {
+            if opens_line && (!is_closed || is_map) || is_broken && !self.out.ends_with([')', ']', '}']) {
                 self.line(indent + INDENT);
                 indent += INDENT;
             }

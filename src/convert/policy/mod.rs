@@ -6,6 +6,7 @@ mod document;
 mod lists;
 mod names;
 mod same_change;
+mod tables;
 mod variables;
 
 use crate::convert::cel_text::{Cel, Operator};
@@ -26,6 +27,7 @@ use by_kind::join_by_kind;
 use by_template::join_by_template;
 use lists::name_lists;
 use names::condition_name;
+use tables::with_tables;
 use variables::{in_order, inlined, name_pod_specs, number_templates, renew_template, used};
 
 /// Why a condition is no `&&` or `||`.
@@ -182,6 +184,11 @@ impl Builder<'_> {
         let of_targets: Vec<&Cel> = of_targets.flat_map(Targets::expressions).collect();
         let mut used = in_order(used(variables, &conditions, &mutations, &of_targets));
         name_pod_specs(&mut used, &mut conditions, &mut mutations);
+        if !self.is_native {
+            for mutation in mutations.iter_mut().filter(|mutation| !mutation.is_apply) {
+                mutation.expression = with_tables(&mutation.expression);
+            }
+        }
         self.document_of(&used, &conditions, &mutations, namespaces.filter(|_| shares_namespaces))
     }
 
