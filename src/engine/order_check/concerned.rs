@@ -4,9 +4,12 @@ use std::borrow::Cow;
 use std::slice;
 
 use crate::policy::Policy;
-use crate::value::PathSet;
+use crate::value::{PathSet, Value};
 
-use super::known::Known;
+use super::known::{Field, Known, have_same_metadata, unreadable};
+
+/// So many states of an object are compared with one, to find out whether a policy does the same with it.
+const MAX_COMPARED: usize = 8;
 
 /// A policy that concerns some state of the object.
 pub(super) struct Concerned<'a> {
@@ -33,6 +36,29 @@ impl Concerned<'_> {
     pub(super) fn touches(&self, paths: &PathSet) -> bool {
         let mut rules = self.parts.iter().filter_map(|part| self.policy.paths(*part));
         rules.any(|rule| rule.touched().intersects(paths))
+    }
+
+    /// What a policy does with an object, and whether it fails, if it ran on another state that differs in nothing that it may
+    /// read or write.
+    pub(super) fn known_effect(&self, object: &Value) -> Option<(Value, bool)> {
+        let Self { policy, parts, results, .. } = self;
+        results.iter().rev().take(MAX_COMPARED).find_map(|known| {
+            let before = &known.before;
+            let mut rules = parts.iter().filter_map(|part| policy.paths(*part));
+            let is_changed = |paths: &PathSet| {
+                let is_unreadable = |field: Field| {
+                    let mut fields = PathSet::default();
+                    fields.insert_keys(&field);
+                    paths.intersects(&fields)
+                };
+                paths.is_changed(before, object)
+                    || !have_same_metadata(before, object) && unreadable(before, object).any(is_unreadable)
+            };
+            if rules.any(|rule| is_changed(rule.touched())) {
+                return None;
+            }
+            Some((known.after(object)?, known.has_failed))
+        })
     }
 }
 

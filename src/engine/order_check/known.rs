@@ -6,11 +6,6 @@ use crate::value::{Change, PathSet, Value, changes};
 
 use crate::engine::rerun::{after_same_effect, with_members};
 
-use super::concerned::Concerned;
-
-/// So many states of an object are compared with one, to find out whether a policy does the same with it.
-const MAX_COMPARED: usize = 8;
-
 /// What a policy did with an object.
 pub(super) struct Known {
     pub(super) before: Value,
@@ -33,7 +28,7 @@ impl Known {
     }
 
     /// Another object after the policy, if the objects differ in nothing that the policy reads or writes.
-    fn after(&self, object: &Value) -> Option<Value> {
+    pub(super) fn after(&self, object: &Value) -> Option<Value> {
         let Self { before, after, .. } = self;
         if before.same_storage(after) {
             return Some(object.clone());
@@ -52,29 +47,6 @@ fn differences(before: &Value, after: &Value) -> PathSet {
     differences
 }
 
-/// What a policy does with an object, and whether it fails, if it ran on another state that differs in nothing that it may
-/// read or write.
-pub(super) fn known_effect(policy: &Concerned<'_>, object: &Value) -> Option<(Value, bool)> {
-    let Concerned { policy, parts, results, .. } = policy;
-    results.iter().rev().take(MAX_COMPARED).find_map(|known| {
-        let before = &known.before;
-        let mut rules = parts.iter().filter_map(|part| policy.paths(*part));
-        let is_changed = |paths: &PathSet| {
-            let is_unreadable = |field: Field| {
-                let mut fields = PathSet::default();
-                fields.insert_keys(&field);
-                paths.intersects(&fields)
-            };
-            paths.is_changed(before, object)
-                || !have_same_metadata(before, object) && unreadable(before, object).any(is_unreadable)
-        };
-        if rules.any(|rule| is_changed(rule.touched())) {
-            return None;
-        }
-        Some((known.after(object)?, known.has_failed))
-    })
-}
-
 /// Whether labels, annotations and names are surely the same.
 pub(super) fn have_same_metadata(before: &Value, after: &Value) -> bool {
     let metadata = [before, after].map(|object| object.get("metadata"));
@@ -82,10 +54,10 @@ pub(super) fn have_same_metadata(before: &Value, after: &Value) -> bool {
 }
 
 /// A field of an object, by its keys.
-type Field = [&'static str; 2];
+pub(super) type Field = [&'static str; 2];
 
 /// Labels and annotations that count as different as a whole: selectors read none of them if one is no string.
-fn unreadable<'a>(before: &'a Value, after: &'a Value) -> impl Iterator<Item = Field> + 'a {
+pub(super) fn unreadable<'a>(before: &'a Value, after: &'a Value) -> impl Iterator<Item = Field> + 'a {
     let is_unreadable = move |field: &Field| {
         [before, after].iter().any(|object| {
             let members = object.path(field).and_then(Value::as_object);

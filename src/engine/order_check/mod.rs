@@ -19,7 +19,7 @@ use super::family;
 use super::rerun::ListPairs;
 
 use concerned::{Concerned, ConcernedPolicies};
-use known::{Known, have_same_metadata, known_effect};
+use known::{Known, have_same_metadata};
 
 /// Up to so many policies in conflict, all their orders are evaluated.
 const ALL_ORDERS: usize = 6;
@@ -386,7 +386,7 @@ impl<'a> Search<'a> {
         let evaluation = self.evaluation;
         let Some(concerned) = self.policies.get(number) else { return Ok((before.clone(), false)) };
         let exceptions = evaluation.engine.settings.exceptions.all();
-        let known = if exceptions.is_empty() { known_effect(concerned, before) } else { None };
+        let known = if exceptions.is_empty() { concerned.known_effect(before) } else { None };
         let is_known = known.is_some();
         let (after, has_failed) = known.unwrap_or_else(|| {
             let Concerned { policy, parts, .. } = concerned;
