@@ -194,14 +194,14 @@ impl Builder<'_> {
 
     /// Joins mutations for different kinds. Returns the kinds whose templates have variables, if they have.
     fn join(&self, mutations: &mut Vec<Mutation>, variables: &[Variable]) -> Option<Vec<Kind>> {
-        let kinds: Vec<&Kind> = self.kinds().collect();
+        let kinds: Vec<Kind> = self.kinds().cloned().collect();
         let templated = self.rules.iter().find(|rule| rule.is_templated);
-        if templated.is_none() && variables.is_empty() {
-            let kinds: Vec<Kind> = kinds.iter().map(|kind| Kind::clone(kind)).collect();
-            if let Some(joined) = join_by_template(mutations, &kinds) {
-                *mutations = vec![joined];
-                return Some(kinds);
-            }
+        if templated.is_none()
+            && variables.is_empty()
+            && let Some(joined) = join_by_template(mutations, &kinds)
+        {
+            *mutations = vec![joined];
+            return Some(kinds);
         }
         join_by_kind(mutations, &kinds.iter().map(|kind| &*kind.kind.kind).collect::<Vec<_>>());
         templated.map(|rule| rule.selection.kinds.clone())

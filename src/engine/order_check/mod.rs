@@ -123,13 +123,14 @@ impl<'a> Search<'a> {
             if self.conflicts.len() == known {
                 return found(groups);
             }
-            let next = self.groups().into_iter().map(|(policies, conflicts)| {
-                let is_same = |known: &&Group| known.policies == policies && known.conflicts == conflicts;
+            let next = self.groups().into_iter().map(|group| {
+                let Group { policies, conflicts, .. } = &group;
+                let is_same = |known: &&Group| known.policies == *policies && known.conflicts == *conflicts;
                 let found = match groups.iter().find(is_same) {
                     Some(known) => known.found.clone(),
-                    None => self.compare(&policies, &conflicts),
+                    None => self.compare(policies, conflicts),
                 };
-                Group { policies, conflicts, found }
+                Group { found, ..group }
             });
             let next = next.collect();
             if self.left == 0 && groups.iter().any(|group| !group.found.is_empty()) {
@@ -233,11 +234,11 @@ impl<'a> Search<'a> {
     }
 
     /// The sets of policies that conflict with each other, directly or by way of others, each with its conflicts.
-    fn groups(&self) -> Vec<(Vec<usize>, Vec<(usize, usize)>)> {
-        let with_conflicts = |group: Vec<usize>| {
-            let inside = self.conflicts.iter().filter(|(one, _)| group.binary_search(one).is_ok());
+    fn groups(&self) -> Vec<Group> {
+        let with_conflicts = |policies: Vec<usize>| {
+            let inside = self.conflicts.iter().filter(|(one, _)| policies.binary_search(one).is_ok());
             let conflicts = inside.copied().collect();
-            (group, conflicts)
+            Group { policies, conflicts, found: Vec::new() }
         };
         groups(&self.conflicts).into_iter().map(with_conflicts).collect()
     }

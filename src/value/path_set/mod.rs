@@ -257,7 +257,7 @@ impl Node {
             *self = Self::whole();
             return true;
         }
-        let mut grows = other.is_itself > self.is_itself || other.may_be_members > self.may_be_members;
+        let mut grows = other.is_itself && !self.is_itself || other.may_be_members && !self.may_be_members;
         self.is_itself |= other.is_itself;
         self.may_be_members |= other.may_be_members;
         if other.len() > 0 {
