@@ -32,6 +32,8 @@ pub(super) fn condition_name(cel: &Cel, at: &Pointer, known: &[(String, Cel)]) -
         && matches!(cel, Cel::Not(test)
             if matches!(&**test, Cel::Call { name: "has" | "hasValue" | "exists", .. }));
     let fields = match fields.as_slice() {
+        // What is excluded is what does not meet the condition.
+        [one] if is_exclude => Some(one.clone()),
         [one] if is_missing => Some(missing(one)),
         [one] => Some(format!("{one}{}", expected(cel, one).unwrap_or_default())),
         [one, other] => {
@@ -212,7 +214,7 @@ mod tests {
         assert_eq!(name(network.clone(), "mutate"), "host-network");
         let label =
             object(&["metadata", "labels", "example.com/App"]).or_value(Cel::text("")).equals(Cel::text("x"));
-        assert_eq!(name(label.clone(), "exclude"), "exclude-label-app-is-x");
+        assert_eq!(name(label.clone(), "exclude"), "exclude-label-app");
         assert_eq!(name(Cel::all(vec![network, label]), "match"), "host-network-and-label-app");
         let missing = object(&["metadata", "annotations", "example.com/team"]).call("hasValue", []).negated();
         assert_eq!(name(missing, "mutate"), "no-team-annotation");
